@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Address spaces: the view one open file has of the memory of one device.
+ *
+ * The open file, every job and every map hold a reference. Regions are mapped
+ * when a job first names them and unmapped when they go. When the device goes
+ * the driver undoes everything at once and the address space stays behind,
+ * detached, until its last user drops it.
+ */
+#include <linux/slab.h>
+
+#include "ai_internal.h"
+
+static void ai_as_release_work(struct work_struct *work)
+{
+	struct ai_as *as = container_of(work, struct ai_as, release_work);
+	struct ai_device *adev = as->adev;
+
+	mutex_lock(&adev->objects_lock);
+	mutex_lock(&as->lock);
+	if (!as->detached)
+		adev->ops->as_destroy(adev, as);
+	as->detached = true;
+	mutex_unlock(&as->lock);
+	list_del(&as->node);
+	adev->nr_as--;
+	mutex_unlock(&adev->objects_lock);
+
+	mutex_destroy(&as->lock);
+	kfree(as);
+	ai_device_put(adev);
+}
+
+static void ai_as_release(struct kref *ref)
+{
+	struct ai_as *as = container_of(ref, struct ai_as, ref);
+
+	queue_work(ai_wq, &as->release_work);
+}
+
+/* Any context. */
+void ai_as_put(struct ai_as *as)
+{
+	if (as)
+		kref_put(&as->ref, ai_as_release);
+}
+
+static int ai_as_attach(struct ai_as *as)
+{
+	struct ai_device *adev = as->adev;
+	int ret, idx;
+
+	if (!ai_device_enter(adev, &idx))
+		return -ENODEV;
+	mutex_lock(&adev->objects_lock);
+	if (adev->max_as && adev->nr_as >= adev->max_as)
+		ret = -ENOSPC;
+	else if (READ_ONCE(adev->health) == AI_HEALTH_RECOVERING)
+		ret = -EAGAIN;
+	else
+		ret = adev->ops->as_create(adev, as);
+	if (!ret) {
+		list_add(&as->node, &adev->as_list);
+		adev->nr_as++;
+	}
+	mutex_unlock(&adev->objects_lock);
+	ai_device_exit(idx);
+	return ret;
+}
+
+static struct ai_as *ai_as_create(struct ai_call *call, struct ai_device *adev, ktime_t until)
+{
+	struct ai_as *as = kzalloc(sizeof(*as), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!as)
+		return ERR_PTR(ai_fail(call, -ENOMEM,
+				       "the system has no memory for an address space"));
+
+	as->adev = ai_device_get(adev);
+	as->file_id = call->file->id;
+	kref_init(&as->ref);
+	mutex_init(&as->lock);
+	INIT_LIST_HEAD(&as->maps);
+	INIT_WORK(&as->release_work, ai_as_release_work);
+
+	do {
+		ret = ai_device_wait_ready(adev, until);
+		if (!ret)
+			ret = ai_as_attach(as);
+	} while (ret == -EAGAIN);
+	if (!ret)
+		return as;
+
+	if (ret == -ENOSPC)
+		ai_fail(call, ret, "%s serves %u open files already, the most it can",
+			dev_name(&adev->dev), adev->max_as);
+	else
+		ai_fail(call, ret, "%s could not make an address space: error %d",
+			dev_name(&adev->dev), ret);
+	ai_device_put(adev);
+	kfree(as);
+	return ERR_PTR(ret);
+}
+
+/**
+ * ai_file_as() - the address space of the caller's file on a device
+ * @call: the call
+ * @adev: the device
+ * @until: how long to wait for a device that recovers, 0: as long as it takes
+ *
+ * Return: the address space with a reference, NULL for a device that has none,
+ * or an error pointer.
+ */
+struct ai_as *ai_file_as(struct ai_call *call, struct ai_device *adev, ktime_t until)
+{
+	struct ai_file *file = call->file;
+	struct ai_as *as, *stale = NULL;
+	int ret;
+
+	if (!adev->ops->as_create)
+		return NULL;
+
+	if (mutex_lock_killable(&file->as_lock))
+		return ERR_PTR(-EINTR);
+	as = xa_load(&file->as, adev->id);
+	/* The number may have gone to another device meanwhile. */
+	if (as && as->adev != adev) {
+		stale = as;
+		as = NULL;
+	}
+	if (!as) {
+		as = ai_as_create(call, adev, until);
+		if (IS_ERR(as))
+			goto unlock;
+		ret = xa_err(xa_store(&file->as, adev->id, as, GFP_KERNEL_ACCOUNT));
+		if (ret) {
+			ai_as_put(as);
+			as = ERR_PTR(ai_fail(call, ret,
+					     "the system has no memory for an address space"));
+			goto unlock;
+		}
+		ai_as_put(stale);
+	}
+	kref_get(&as->ref);
+unlock:
+	mutex_unlock(&file->as_lock);
+	return as;
+}
+
+static int ai_as_map_new(struct ai_as *as, struct ai_region *region)
+{
+	struct ai_device *adev = as->adev;
+	struct ai_region_map *map;
+	int ret, idx;
+
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	if (!map)
+		return -ENOMEM;
+	map->region = region;
+	map->as = as;
+	map->va = ai_region_va(region);
+
+	ret = -ENODEV;
+	if (ai_device_enter(adev, &idx)) {
+		mutex_lock(&as->lock);
+		if (READ_ONCE(adev->health) == AI_HEALTH_RECOVERING)
+			ret = -EAGAIN;
+		else if (!as->detached)
+			ret = adev->ops->as_map(adev, map);
+		if (!ret) {
+			list_add(&map->as_node, &as->maps);
+			list_add(&map->region_node, &region->maps);
+			kref_get(&as->ref);
+		}
+		mutex_unlock(&as->lock);
+		ai_device_exit(idx);
+	}
+	if (ret)
+		kfree(map);
+	return ret;
+}
+
+/**
+ * ai_as_map() - make a region reachable in an address space
+ * @call: the call, for the sentence
+ * @as: the address space
+ * @region: the region; stays mapped until it goes
+ * @until: how long to wait for a device that recovers, 0: as long as it takes
+ *
+ * Return: 0 or a negative error number.
+ */
+int ai_as_map(struct ai_call *call, struct ai_as *as, struct ai_region *region, ktime_t until)
+{
+	struct ai_region_map *map;
+	int ret;
+
+	/* Memory of another device would need a path between the two. */
+	if (region->home && region->home != as->adev)
+		return ai_fail(call, -EOPNOTSUPP,
+			       "la 0x%llx is memory of %s, which %s cannot reach",
+			       region->la, dev_name(&region->home->dev),
+			       dev_name(&as->adev->dev));
+	do {
+		ret = 0;
+		mutex_lock(&region->map_lock);
+		list_for_each_entry(map, &region->maps, region_node)
+			if (map->as == as)
+				goto unlock;
+		ret = ai_as_map_new(as, region);
+unlock:
+		mutex_unlock(&region->map_lock);
+		if (ret == -EAGAIN) {
+			ret = ai_device_wait_ready(as->adev, until);
+			if (!ret)
+				ret = -EAGAIN;
+		}
+	} while (ret == -EAGAIN);
+
+	if (ret)
+		return ai_fail(call, ret, "la 0x%llx could not be mapped on %s: error %d",
+			       region->la, dev_name(&as->adev->dev), ret);
+	return 0;
+}
+
+/* The region is about to go: nobody adds a map any more. May wait for devices. */
+void ai_region_unmap_all(struct ai_region *region)
+{
+	struct ai_region_map *map, *next;
+
+	list_for_each_entry_safe(map, next, &region->maps, region_node) {
+		struct ai_as *as = map->as;
+
+		mutex_lock(&as->lock);
+		if (!as->detached)
+			as->adev->ops->as_unmap(as->adev, map);
+		list_del(&map->as_node);
+		mutex_unlock(&as->lock);
+		list_del(&map->region_node);
+		kfree(map);
+		ai_as_put(as);
+	}
+}
+
+/* The device goes and has no jobs: the driver undoes what it did. */
+void ai_device_detach_as(struct ai_device *adev)
+{
+	struct ai_region_map *map;
+	struct ai_as *as;
+
+	mutex_lock(&adev->objects_lock);
+	list_for_each_entry(as, &adev->as_list, node) {
+		mutex_lock(&as->lock);
+		if (!as->detached) {
+			list_for_each_entry(map, &as->maps, as_node)
+				adev->ops->as_unmap(adev, map);
+			adev->ops->as_destroy(adev, as);
+			as->detached = true;
+		}
+		mutex_unlock(&as->lock);
+	}
+	mutex_unlock(&adev->objects_lock);
+}
+
+void ai_file_release_as(struct ai_file *file)
+{
+	struct ai_as *as;
+	unsigned long id;
+
+	xa_for_each(&file->as, id, as)
+		ai_as_put(as);
+	xa_destroy(&file->as);
+	mutex_destroy(&file->as_lock);
+}

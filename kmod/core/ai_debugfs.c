@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /sys/kernel/debug/ai/gpt: the global page table, a region a line.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+
+#include "ai_internal.h"
+
+static struct dentry *ai_debugfs_root;
+
+static void *ai_gpt_seq_start(struct seq_file *seq, loff_t *pos)
+{
+	u64 *cursor = seq->private;
+
+	if (!*pos) {
+		*cursor = 0;
+		return SEQ_START_TOKEN;
+	}
+	return ai_gpt_next(cursor);
+}
+
+static void *ai_gpt_seq_next(struct seq_file *seq, void *v, loff_t *pos)
+{
+	if (v != SEQ_START_TOKEN)
+		ai_region_put(v);
+	++*pos;
+	return ai_gpt_next(seq->private);
+}
+
+static void ai_gpt_seq_stop(struct seq_file *seq, void *v)
+{
+	struct ai_region *region = v;
+
+	if (!region || v == SEQ_START_TOKEN)
+		return;
+	/* Not shown yet: the next read begins with it. */
+	*(u64 *)seq->private = region->la;
+	ai_region_put(region);
+}
+
+static int ai_gpt_seq_show(struct seq_file *seq, void *v)
+{
+	struct ai_region *region = v;
+
+	if (v == SEQ_START_TOKEN) {
+		seq_puts(seq, "la                 pages     device  perm  cache  file  refs  mappings  pieces\n");
+		return 0;
+	}
+	seq_printf(seq, "0x%016llx %-9llu %-7s %c%c    %-6s %-5llu %-5u %-9d %u\n",
+		   region->la, region->nr_pages,
+		   region->home ? dev_name(&region->home->dev) : "system",
+		   region->perm & AI_PERM_READ ? 'r' : '-',
+		   region->perm & AI_PERM_WRITE ? 'w' : '-',
+		   region->cache == AI_CACHE_CACHED ? "cached" : "wc", region->owner,
+		   kref_read(&region->ref) - 1, atomic_read(&region->mappings),
+		   region->nr_chunks);
+	return 0;
+}
+
+static const struct seq_operations ai_gpt_seq_ops = {
+	.start = ai_gpt_seq_start,
+	.next = ai_gpt_seq_next,
+	.stop = ai_gpt_seq_stop,
+	.show = ai_gpt_seq_show,
+};
+
+static int ai_gpt_open(struct inode *inode, struct file *filp)
+{
+	return seq_open_private(filp, &ai_gpt_seq_ops, sizeof(u64));
+}
+
+static const struct file_operations ai_gpt_fops = {
+	.owner = THIS_MODULE,
+	.open = ai_gpt_open,
+	.read = seq_read,
+	.llseek = seq_lseek,
+	.release = seq_release_private,
+};
+
+void ai_debugfs_init(void)
+{
+	ai_debugfs_root = debugfs_create_dir("ai", NULL);
+	debugfs_create_file("gpt", 0400, ai_debugfs_root, NULL, &ai_gpt_fops);
+}
+
+void ai_debugfs_exit(void)
+{
+	debugfs_remove(ai_debugfs_root);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Shared inside ai.ko.
+ *
+ * Locks, outermost first:
+ *
+ *	mmap_lock		(taken by the kernel before ai_mmap.c)
+ *	ai_file.as_lock		address spaces and model versions of one file
+ *	ai_device.objects_lock	as_list, models
+ *	ai_model.op_lock
+ *	ai_region.map_lock	maps of one region
+ *	ai_as.lock		maps of one address space; the driver's as_* run in it
+ *	gpt lock (ai_gpt.c)	writers of the page table
+ *	ai_device.mem_lock	buddy
+ *	ai_file.jobs_lock	spinlock
+ *	ai_device.lock		spinlock, irqs off
+ *	ai_model.lock		spinlock, irqs off
+ *
+ * No user memory is touched and mmap_lock is not taken under any of them.
+ * ai_unplug_srcu is held around every operation of a driver, so that unplugging
+ * can wait for those that run; it is never held while waiting for a job.
+ */
+#ifndef AI_INTERNAL_H
+#define AI_INTERNAL_H
+
+#include <linux/fs.h>
+#include <linux/srcu.h>
+#include <linux/xarray.h>
+
+#include "../include/ai_driver.h"
+
+/* ---- ai_call.c: one call from userspace ---- */
+
+/**
+ * struct ai_call - an ioctl under way
+ * @file: the open file
+ * @filp: the same for mmap()
+ * @error: user buffer for the error sentence
+ * @error_len: its length
+ * @message: the sentence so far
+ */
+struct ai_call {
+	struct ai_file *file;
+	struct file *filp;
+	u64 error;
+	u32 error_len;
+	char *message;
+};
+
+__printf(3, 4) int ai_fail(struct ai_call *call, int error, const char *fmt, ...);
+long ai_call_dispatch(struct file *filp, unsigned int cmd, unsigned long arg);
+
+/* ---- ai_main.c ---- */
+
+/**
+ * struct ai_file - an open /dev/ai0
+ * @id: number, for traces and the page table's listing
+ * @regions: address of the first page to region: the handles
+ * @models: handle to model
+ * @as: device number to address space
+ * @as_lock: creation in @as
+ * @jobs: jobs somebody waits for
+ * @jobs_lock: @jobs
+ */
+struct ai_file {
+	u64 id;
+	struct xarray regions;
+	struct xarray models;
+	struct xarray as;
+	struct mutex as_lock; /* @as, versions in @models; outside all but mmap_lock */
+	struct list_head jobs;
+	spinlock_t jobs_lock; /* @jobs */
+};
+
+extern struct workqueue_struct *ai_wq;
+extern struct inode *ai_inode;
+extern const struct class ai_class;
+
+/* ---- ai_device.c ---- */
+
+#define AI_DEFAULT_JOB_TIMEOUT_MS 10000
+
+bool ai_device_enter(struct ai_device *adev, int *idx);
+void ai_device_exit(int idx);
+struct ai_device *ai_device_lookup(u32 id);
+struct ai_device *ai_device_choose(u32 properties);
+int ai_device_wait_ready(struct ai_device *adev, ktime_t until);
+unsigned int ai_device_count(void);
+void ai_device_read_sensors(struct ai_device *adev, struct ai_sensors *sensors);
+u64 ai_device_mem_free(struct ai_device *adev);
+u64 ai_device_busy_ns(struct ai_device *adev);
+int ai_ioctl_device_info(struct ai_call *call, struct ai_device_info *arg);
+extern const struct attribute_group *ai_device_groups[];
+const char *ai_health_name(enum ai_health health);
+const char *ai_class_name(enum ai_class class);
+
+/* ---- ai_gpt.c: the global page table ---- */
+
+/* Pages of one home device; what fits in a 48-bit device address. */
+#define AI_GPT_PAGE_BITS 28
+#define AI_GPT_MAX_PAGES BIT_ULL(AI_GPT_PAGE_BITS)
+
+int ai_gpt_insert(struct ai_region *region, u32 device);
+void ai_gpt_remove(struct ai_region *region);
+struct ai_region *ai_gpt_lookup(u64 la);
+struct ai_region *ai_gpt_next(u64 *la);
+void ai_gpt_init(void);
+void ai_gpt_exit(void);
+
+/* ---- ai_region.c ---- */
+
+/* Physically contiguous pages. */
+struct ai_chunk {
+	unsigned long pfn;
+	u32 start; /* page inside the region */
+	u32 nr;
+};
+
+/**
+ * struct ai_region - the pages behind a range of logical addresses
+ * @ref: handle, user mappings, jobs, lookups under way
+ * @la: address of the first page
+ * @nr_pages: pages
+ * @home: device that holds them, NULL: system memory
+ * @perm: AI_PERM_*
+ * @cache: &enum ai_cache, never the default one
+ * @owner: &ai_file.id of the owner, 0 for the kernel itself
+ * @mappings: user mappings
+ * @map_lock: @maps
+ * @maps: maps in address spaces, linked by region_node
+ * @chunks: the pages, in order
+ * @nr_chunks: elements of @chunks
+ * @one: @chunks of a region in one piece, to save an allocation
+ * @blocks: of the buddy, for device memory
+ * @dummy: stands in for device memory that has gone
+ */
+struct ai_region {
+	struct kref ref;
+	u64 la;
+	u64 nr_pages;
+	struct ai_device *home;
+	u32 perm;
+	u32 cache;
+	u64 owner;
+	atomic_t mappings;
+	struct mutex map_lock; /* @maps */
+	struct list_head maps;
+	struct ai_chunk *chunks;
+	u32 nr_chunks;
+	struct ai_chunk one;
+	struct list_head blocks;
+	struct page *dummy;
+	struct work_struct release_work;
+	struct rcu_head rcu;
+};
+
+struct ai_region *ai_region_create(struct ai_call *call, struct ai_device *home, u64 bytes,
+				   u32 perm, u32 cache, u64 owner);
+int ai_region_copy_from_user(struct ai_region *region, u64 user, u64 bytes);
+void ai_region_put(struct ai_region *region);
+const struct ai_chunk *ai_region_chunk(const struct ai_region *region, u64 page);
+struct ai_region *ai_region_lookup(struct ai_call *call, u64 la, const char *what, u32 index);
+int ai_ioctl_alloc(struct ai_call *call, struct ai_alloc *arg);
+void ai_undo_alloc(struct ai_call *call, struct ai_alloc *arg);
+int ai_ioctl_free(struct ai_call *call, struct ai_free *arg);
+int ai_ioctl_region_info(struct ai_call *call, struct ai_region_info *arg);
+void ai_file_release_regions(struct ai_file *file);
+
+/* ---- ai_mmap.c ---- */
+
+int ai_mmap(struct file *filp, struct vm_area_struct *vma);
+bool ai_mmap_covers(const struct ai_region *region, unsigned long address);
+void ai_mmap_revoke_device(struct ai_device *adev);
+
+/* ---- ai_as.c ---- */
+
+struct ai_as *ai_file_as(struct ai_call *call, struct ai_device *adev, ktime_t until);
+int ai_as_map(struct ai_call *call, struct ai_as *as, struct ai_region *region, ktime_t until);
+void ai_as_put(struct ai_as *as);
+void ai_region_unmap_all(struct ai_region *region);
+void ai_device_detach_as(struct ai_device *adev);
+void ai_file_release_as(struct ai_file *file);
+
+/* ---- ai_model.c ---- */
+
+struct ai_model *ai_model_lookup(struct ai_call *call, u32 handle);
+void ai_model_put(struct ai_model *model);
+int ai_ioctl_model_load(struct ai_call *call, struct ai_model_load *arg);
+void ai_undo_model_load(struct ai_call *call, struct ai_model_load *arg);
+int ai_ioctl_model_info(struct ai_call *call, struct ai_model_info *arg);
+int ai_ioctl_model_unload(struct ai_call *call, struct ai_model_unload *arg);
+void ai_device_detach_models(struct ai_device *adev);
+void ai_file_release_models(struct ai_file *file);
+
+bool ai_dtype_known(u32 dtype);
+const char *ai_dtype_name(u32 dtype);
+
+/* ---- ai_job.c ---- */
+
+int ai_ioctl_infer(struct ai_call *call, struct ai_infer *arg);
+int ai_ioctl_cancel(struct ai_call *call, struct ai_cancel *arg);
+void ai_job_put(struct ai_job *job);
+
+/* ---- ai_sched.c ---- */
+
+enum ai_job_state {
+	AI_JOB_NEW = 0,
+	AI_JOB_QUEUED,
+	AI_JOB_INFLIGHT,
+	AI_JOB_DONE,
+};
+
+void ai_sched_submit(struct ai_job *job);
+bool ai_sched_abort(struct ai_job *job, int error);
+void ai_sched_kick(struct ai_device *adev);
+void ai_sched_fail_queue(struct ai_device *adev, int error, const char *message);
+void ai_sched_abort_inflight(struct ai_device *adev);
+
+/* ---- ai_debugfs.c ---- */
+
+void ai_debugfs_init(void);
+void ai_debugfs_exit(void);
+
+/* The narrow form of a logical address: device address and mmap() offset. */
+static inline u64 ai_la_to_va(u64 la)
+{
+	return ((u64)AI_LA_DEVICE(la) << (AI_GPT_PAGE_BITS + 12)) |
+	       ((AI_LA_PAGE(la) & (AI_GPT_MAX_PAGES - 1)) << 12);
+}
+
+static inline bool ai_region_is_system(const struct ai_region *region)
+{
+	return !region->home;
+}
+
+#endif /* AI_INTERNAL_H */
