@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All of libai. */
+#pragma once
+
+#include <ai/buffer.h>
+#include <ai/device.h>
+#include <ai/dtype.h>
+#include <ai/error.h>
+#include <ai/export.h>
+#include <ai/infer.h>
+#include <ai/model.h>
+#include <ai/result.h>
+#include <ai/session.h>
+#include <ai/shape.h>
+#include <ai/syscalls.h>
+#include <ai/tensor.h>
+#include <ai/types.h>
+#include <ai/unique_fd.h>
+#include <ai/version.h>

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The seam between the library and the kernel. All calls of the library into the
+ * kernel that concern /dev/ai0 go through it, so that a program can be tested
+ * where there is no device: derive from it and hand it to Session::open().
+ */
+#pragma once
+
+#include <memory>
+
+#include <ai/export.h>
+
+namespace ai {
+
+/* Called from any thread that uses the session, several at a time. */
+class AI_EXPORT Syscalls {
+public:
+    Syscalls() = default;
+    Syscalls(const Syscalls&) = delete;
+    Syscalls& operator=(const Syscalls&) = delete;
+    virtual ~Syscalls();
+
+    /* open(2): the descriptor, or a negative error number. */
+    virtual int open(const char* path, int flags) = 0;
+
+    /* close(2) */
+    virtual void close(int fd) = 0;
+
+    /* ioctl(2): 0 or more, or a negative error number. -EINTR is tried again. */
+    virtual int ioctl(int fd, unsigned long request, void* argument) = 0;
+
+    /* The real ones. */
+    static const std::shared_ptr<Syscalls>& kernel();
+};
+
+} // namespace ai

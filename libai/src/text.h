@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the kernel's character arrays and strings. */
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace ai::detail {
+
+/* Up to the NUL, or all of it. */
+template <std::size_t N> std::string text_of(const char (&array)[N])
+{
+    return std::string(array, std::find(array, array + N, '\0'));
+}
+
+inline std::string quoted(std::string_view text)
+{
+    return "'" + std::string(text) + "'";
+}
+
+} // namespace ai::detail
