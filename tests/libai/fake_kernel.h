@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A kernel for tests: answers the calls of uapi/ai.h from ordinary memory and checks
+ * every struct as the real one does.
+ */
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <ai/model.h>
+#include <ai/session.h>
+#include <ai/syscalls.h>
+#include <ai/uapi/ai.h>
+
+class FakeKernel final : public ai::Syscalls {
+public:
+    /* One inference, as the engine sees it. */
+    struct Job {
+        std::vector<ai_tensor> inputs;
+        std::vector<ai_tensor> outputs; /* to be completed: dtype, rank, dims, needed */
+        std::vector<std::span<std::byte>> input_data;
+        std::vector<std::span<std::byte>> output_data;
+        std::uint64_t cookie = 0;
+        std::int64_t timeout_ns = 0;
+        std::int64_t deadline_ns = 0;
+        std::uint32_t priority = 0;
+        std::string sentence; /* of an error */
+    };
+
+    struct ModelSpec {
+        std::vector<ai_tensor_info> inputs;
+        std::vector<ai_tensor_info> outputs;
+    };
+
+    /* What the next model to be loaded is like. */
+    ModelSpec model;
+    /* Runs each job; a negative error number fails it. */
+    std::function<int(Job&)> on_infer;
+    std::vector<ai_device_info> devices;
+    std::uint32_t abi_major = AI_ABI_MAJOR;
+    int open_error = 0;
+    /* So many calls end with EINTR before one is served. */
+    int interruptions = 0;
+    /* Fails the next call of this number with this error and no sentence. */
+    unsigned long fail_request = 0;
+    int fail_error = 0;
+    /* So many AI_MODEL_INFO say "compiling" after a load without waiting. */
+    int compiling = 0;
+    std::string model_failure; /* then the model fails with this reason */
+    bool hide_jobs = false;    /* AI_CANCEL finds no job */
+
+    /* What has been seen. */
+    int opens = 0;
+    int closes = 0;
+    std::atomic<int> cancels{0};
+    std::atomic<std::uint64_t> cancelled_cookie{0};
+    ai_model_load last_load{};
+    std::vector<std::byte> last_artefact;
+    std::vector<std::string> violations; /* of the interface, by the library */
+
+    std::size_t live_ranges() const { return ranges_.size(); }
+    std::size_t live_models() const { return models_.size(); }
+    int infers() const { return infers_; }
+
+    ~FakeKernel() override;
+    int open(const char* path, int flags) override;
+    void close(int fd) override;
+    int ioctl(int fd, unsigned long request, void* argument) override;
+
+private:
+    struct Range {
+        std::uint64_t bytes;
+        void* memory;
+    };
+
+    int dispatch(unsigned long request, void* argument);
+    int info(ai_info& argument);
+    int device_info(ai_device_info& argument);
+    int alloc(ai_alloc& argument);
+    int free(ai_free& argument);
+    int model_load(ai_model_load& argument);
+    int model_info(ai_model_info& argument);
+    int model_unload(ai_model_unload& argument);
+    int infer(ai_infer& argument);
+    int cancel(ai_cancel& argument);
+
+    std::span<std::byte> resolve(const ai_tensor& tensor);
+    void require(bool holds, const char* what);
+
+    std::mutex mutex_;
+    std::map<std::uint64_t, Range> ranges_;
+    std::map<std::uint32_t, ModelSpec> models_;
+    std::uint64_t next_page_ = 1;
+    std::uint32_t next_model_ = 1;
+    std::atomic<std::uint64_t> running_cookie_{0};
+    std::atomic<int> infers_{0};
+};
+
+/* What a model says of a tensor. */
+ai_tensor_info tensor_info(const char* name, ai_dtype dtype, std::vector<std::int64_t> dims);
+
+/* Completes an output of a job. */
+void set_output(ai_tensor& output, ai_dtype dtype, std::vector<std::uint64_t> dims,
+                std::uint64_t needed);
+
+ai_device_info device_info(std::uint32_t device, const char* name);

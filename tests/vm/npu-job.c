@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One job on a device, for the scenarios in this folder: loads a model made up
+ * here, runs it, checks the result, and prints what happened in one line:
+ *
+ *	result=OK ms=12 generation=0 rerun=0 device=npu0 sentence=
+ *
+ * The model adds x to itself, with --matmul it multiplies x with itself, which
+ * takes as long as one likes. Exit status: 0, 1 if a call failed, 2 if the data is
+ * wrong, 3 if nothing could be tried.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../uapi/ai.h"
+
+#define DTYPE AI_DTYPE_FLOAT
+
+static char sentence[AI_ERROR_LEN];
+
+static struct {
+	uint32_t device;
+	uint32_t home; /* of the memory */
+	uint64_t size; /* elements, or rows */
+	long timeout_ms;
+	int repeat;
+	int pause_ms;
+	int matmul;
+	int wait_line; /* load, then go on when a line comes from standard input */
+} options = { .device = AI_DEVICE_ANY, .size = 1000, .repeat = 1 };
+
+static long long now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+static struct ai_hdr header(size_t size)
+{
+	return (struct ai_hdr){
+		.size = size,
+		.error = (uintptr_t)sentence,
+		.error_len = sizeof(sentence),
+	};
+}
+
+/* ---- a model, as ONNX writes it: a protocol buffer ---- */
+
+struct bytes {
+	unsigned char data[1024];
+	size_t size;
+};
+
+static void put(struct bytes *to, const void *data, size_t size)
+{
+	if (to->size + size > sizeof(to->data))
+		exit(3);
+	memcpy(to->data + to->size, data, size);
+	to->size += size;
+}
+
+/* All numbers here are below 128, all lengths below 16384. */
+static void put_number(struct bytes *to, unsigned int field, unsigned char value)
+{
+	unsigned char tag = field << 3;
+
+	put(to, &tag, 1);
+	put(to, &value, 1);
+}
+
+static void put_field(struct bytes *to, unsigned int field, const void *data, size_t size)
+{
+	unsigned char head[3] = { field << 3 | 2, (size & 127) | 128, size >> 7 };
+
+	put(to, head, sizeof(head));
+	put(to, data, size);
+}
+
+static void put_text(struct bytes *to, unsigned int field, const char *text)
+{
+	put_field(to, field, text, strlen(text));
+}
+
+static void put_value(struct bytes *graph, unsigned int field, const char *name)
+{
+	struct bytes dim = {}, shape = {}, tensor = {}, type = {}, value = {};
+	int rank = options.matmul ? 2 : 1;
+
+	put_text(&dim, 2, "n");
+	while (rank--)
+		put_field(&shape, 1, dim.data, dim.size);
+	put_number(&tensor, 1, DTYPE);
+	put_field(&tensor, 2, shape.data, shape.size);
+	put_field(&type, 1, tensor.data, tensor.size);
+	put_text(&value, 1, name);
+	put_field(&value, 2, type.data, type.size);
+	put_field(graph, field, value.data, value.size);
+}
+
+static void make_model(struct bytes *model)
+{
+	struct bytes node = {}, graph = {}, opset = {};
+
+	put_text(&node, 1, "x");
+	put_text(&node, 1, "x");
+	put_text(&node, 2, "y");
+	put_text(&node, 4, options.matmul ? "MatMul" : "Add");
+	put_field(&graph, 1, node.data, node.size);
+	put_text(&graph, 2, "g");
+	put_value(&graph, 11, "x");
+	put_value(&graph, 12, "y");
+	put_number(&opset, 2, 13);
+	put_number(model, 1, 8);
+	put_field(model, 7, graph.data, graph.size);
+	put_field(model, 8, opset.data, opset.size);
+}
+
+/* ---- the call ---- */
+
+static void report(const char *step, int error, long long ms, const struct ai_record *record)
+{
+	static const struct ai_record none;
+
+	if (!record)
+		record = &none;
+	printf("result=%s step=%s ms=%lld generation=%u rerun=%d device=%s sentence=%s\n",
+	       error ? strerrorname_np(error) : "OK", step, ms, record->generation,
+	       !!(record->flags & AI_RECORD_RERUN), record->device_name, error ? sentence : "");
+	fflush(stdout);
+}
+
+static int check(const float *x, const float *y)
+{
+	uint64_t i, n = options.size;
+
+	if (!options.matmul) {
+		for (i = 0; i < n; i++)
+			if (y[i] != 2 * x[i])
+				return 2;
+		return 0;
+	}
+	/* x is a multiple of the identity, and so is its square. */
+	for (i = 0; i < n * n; i++)
+		if (fabsf(y[i] - (i % (n + 1) ? 0 : x[0] * x[0])) > 1e-3f)
+			return 2;
+	return 0;
+}
+
+static void fill(float *x, int run)
+{
+	uint64_t i, n = options.size;
+
+	for (i = 0; !options.matmul && i < n; i++)
+		x[i] = i % 1000 + run;
+	for (i = 0; options.matmul && i < n * n; i++)
+		x[i] = i % (n + 1) ? 0 : run + 2;
+}
+
+static int run(int fd, uint32_t model, const struct ai_alloc *memory, uint64_t bytes, int number)
+{
+	float *x = (float *)(uintptr_t)memory->address, *y = x + bytes / sizeof(*x);
+	struct ai_tensor in = { .la = memory->la, .bytes = bytes, .dtype = DTYPE };
+	struct ai_tensor out = { .la = memory->la, .offset = bytes, .bytes = bytes };
+	struct ai_infer call = {
+		.hdr = header(sizeof(call)),
+		.inputs = (uintptr_t)&in,
+		.outputs = (uintptr_t)&out,
+		.nr_inputs = 1,
+		.nr_outputs = 1,
+		.model = model,
+	};
+	long long begin = now_ns();
+	int error;
+
+	in.rank = options.matmul ? 2 : 1;
+	in.dims[0] = options.size;
+	in.dims[1] = options.matmul ? options.size : 0;
+	fill(x, number);
+	memset(y, 0xff, bytes);
+	if (options.timeout_ms)
+		call.timeout_ns = begin + options.timeout_ms * 1000000LL;
+	error = ioctl(fd, AI_INFER, &call) ? errno : 0;
+	report("infer", error, (now_ns() - begin) / 1000000, &call.record);
+	if (error)
+		return 1;
+	if (check(x, y)) {
+		printf("result=WRONG step=check\n");
+		return 2;
+	}
+	return 0;
+}
+
+static int fail(const char *step, long long begin)
+{
+	report(step, errno, (now_ns() - begin) / 1000000, NULL);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "device", required_argument, NULL, 'd' },
+		{ "memory-of", required_argument, NULL, 'h' },
+		{ "size", required_argument, NULL, 'n' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ "repeat", required_argument, NULL, 'r' },
+		{ "pause", required_argument, NULL, 'p' },
+		{ "matmul", no_argument, &options.matmul, 1 },
+		{ "wait", no_argument, &options.wait_line, 1 },
+		{}
+	};
+	struct ai_model_load load = { .hdr = header(sizeof(load)), .format = AI_FORMAT_ONNX };
+	struct ai_alloc memory = { .hdr = header(sizeof(memory)) };
+	long long begin = now_ns();
+	struct bytes model = {};
+	int fd, i, c, ret = 0;
+	uint64_t bytes;
+
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (c) {
+		case 0: break;
+		case 'd': options.device = strtoul(optarg, NULL, 0); break;
+		case 'h': options.home = strtoul(optarg, NULL, 0); break;
+		case 'n': options.size = strtoull(optarg, NULL, 0); break;
+		case 't': options.timeout_ms = atol(optarg); break;
+		case 'r': options.repeat = atoi(optarg); break;
+		case 'p': options.pause_ms = atoi(optarg); break;
+		default: return 3;
+		}
+	}
+	bytes = options.size * (options.matmul ? options.size : 1) * sizeof(float);
+
+	fd = open("/dev/ai0", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return fail("open", begin);
+	make_model(&model);
+	load.data = (uintptr_t)model.data;
+	load.bytes = model.size;
+	load.device = options.device;
+	strcpy(load.name, options.matmul ? "matmul" : "add");
+	if (ioctl(fd, AI_MODEL_LOAD, &load))
+		return fail("load", begin);
+	memory.hdr.flags = AI_ALLOC_MAP;
+	memory.bytes = 2 * bytes;
+	memory.device = options.home;
+	memory.perm = AI_PERM_READ | AI_PERM_WRITE;
+	if (ioctl(fd, AI_ALLOC, &memory))
+		return fail("alloc", begin);
+	if (options.wait_line) {
+		char line[8];
+
+		report("ready", 0, 0, NULL);
+		if (!fgets(line, sizeof(line), stdin))
+			return 3;
+	}
+	for (i = 0; i < options.repeat; i++) {
+		ret = run(fd, load.model, &memory, bytes, i) ?: ret;
+		usleep(options.pause_ms * 1000);
+	}
+	return ret;
+}
