@@ -24,17 +24,25 @@ define kbuild
 	@mkdir -p $(1)
 	@tar -c kmod uapi firmware/include | tar -x -C $(1)
 	@echo "building the modules in $(1)"
-	@$(MAKE) -s -C $(2) M=$(CURDIR)/$(1)/kmod W=1 modules
+	@$(MAKE) -s -j$(shell nproc) -C $(2) M=$(CURDIR)/$(1)/kmod W=1 modules
 	@touch $@
 endef
 
-build/stock/.built: $(KERNEL_SOURCES) | setup
-	$(call kbuild,build/stock,$$(echo /usr/src/linux-headers-6.12*-amd64))
+# Files that set-up writes anew only when the kernel is another one.
+$(CACHE)/kernel/stock/release: setup
+	@:
+$(CACHE)/kernel/debug/key: debug-kernel
+	@:
 
-build/debug/.built: $(KERNEL_SOURCES) | debug-kernel
+build/stock/.built: $(KERNEL_SOURCES) $(CACHE)/kernel/stock/release
+	$(call kbuild,build/stock,/usr/src/linux-headers-$$(cat $(CACHE)/kernel/stock/release))
+
+build/debug/.built: $(KERNEL_SOURCES) $(CACHE)/kernel/debug/key
 	$(call kbuild,build/debug,$(CACHE)/kernel/debug/build)
 
 build/host/.built: $(KERNEL_SOURCES)
+	@test -e $(KDIR)/Makefile || { echo "modules: $(KDIR) has no kernel headers;" \
+		"install those of your kernel, or give their folder with KDIR=" >&2; exit 1; }
 	$(call kbuild,build/host,$(KDIR))
 
 .PHONY: modules modules-stock modules-debug debug-kernel
@@ -48,6 +56,8 @@ debug-kernel: setup ## build the debug kernel (once; about 15 minutes)
 load: modules ## load the modules on this machine, with software devices
 	install -D -m 644 tools/udev/60-ai0.rules /etc/udev/rules.d/60-ai0.rules
 	-udevadm control --reload
+	@for need in $$(modinfo -F depends build/host/kmod/ai.ko | tr , ' '); do \
+		modprobe $$need || exit; done
 	insmod build/host/kmod/ai.ko
 	insmod build/host/kmod/ai_sim.ko
 
@@ -72,10 +82,10 @@ install: build ## install library, headers and tools (DESTDIR=, PREFIX=)
 
 .PHONY: run check bench lint
 run: modules-stock build ## read the text in a picture (IMAGE=path) on the reference NPU
-	@tools/run-ocr $(IMAGE)
+	@tools/run-ocr "$(IMAGE)"
 
-check: modules-stock modules-debug build ## run every test
-	@tools/check
+check: modules-stock build ## run the tests (on the stock kernel)
+	@tools/check 15-uapi 30-npu-model 40-libai 45-kselftest 60-conformance 61-ocr
 
 bench: modules-stock build ## measure speed and size, into out/bench.json
 	@tests/bench/run

@@ -21,6 +21,9 @@
 #include "npu_mmio.h"
 #include "signing.h"
 
+// A program of one thread.
+// NOLINTBEGIN(concurrency-mt-unsafe)
+
 namespace {
 
 using ai0::npu::Key;
@@ -306,3 +309,5 @@ int main(int argc, char** argv)
     pack(options);
     return 0;
 }
+
+// NOLINTEND(concurrency-mt-unsafe)

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
-#include <new>
+#include <memory>
 
 #include "posix.h"
 
@@ -110,7 +110,7 @@ public:
         : mapping_(sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
     {
         if (mapping_)
-            board_ = new (mapping_.data()) Board;
+            board_ = std::construct_at(reinterpret_cast<Board*>(mapping_.data()));
     }
 
     explicit operator bool() const { return board_ != nullptr; }

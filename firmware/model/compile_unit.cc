@@ -185,7 +185,7 @@ void CompileUnit::publish(Entry& entry, std::unique_ptr<Model> model)
     board_.models++;
     entry.unload_slot = slot;
     entry.model = std::shared_ptr<Model>(model.release(), [this, slot](Model* last) {
-        delete last;
+        std::unique_ptr<Model>(last).reset();
         board_.models--;
         if (*slot)
             done_.push(NPU_UNIT_COMPILE, **slot, NPU_ST_OK);

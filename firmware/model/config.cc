@@ -11,6 +11,9 @@
 
 #include "bar2.h"
 
+// Everything here happens while there is one thread.
+// NOLINTBEGIN(concurrency-mt-unsafe)
+
 namespace ai0::npu {
 
 namespace {
@@ -207,3 +210,5 @@ Config parse_command_line(int argc, char** argv)
 }
 
 } // namespace ai0::npu
+
+// NOLINTEND(concurrency-mt-unsafe)

@@ -32,7 +32,7 @@ std::string_view without_code(std::string_view text)
     text.remove_prefix(at + kPrefix.size());
     for (int i = 0; i < 2; i++) {
         at = text.find(" : ");
-        if (at == std::string_view::npos || at > 32)
+        if (at > 32) /* or nowhere */
             break;
         text.remove_prefix(at + 3);
     }

@@ -81,7 +81,8 @@ std::string Slot::command(std::string_view line)
         line.remove_suffix(1);
     std::size_t space = line.find(' ');
     std::string_view verb = line.substr(0, space);
-    std::string_view argument = space == line.npos ? std::string_view() : line.substr(space + 1);
+    std::string_view argument =
+        space == std::string_view::npos ? std::string_view() : line.substr(space + 1);
 
     if (verb == "state")
         return state_line();

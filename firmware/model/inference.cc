@@ -2,7 +2,6 @@
 #include "inference.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "engine_error.h"
 
@@ -176,7 +175,7 @@ bool Inference::bind_strings(std::size_t i)
                                  ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING);
     for (std::size_t s = 0; s < strings->size(); s++) {
         char* to = slot.value.GetResizedStringTensorElementBuffer(s, (*strings)[s].size());
-        std::memcpy(to, (*strings)[s].data(), (*strings)[s].size());
+        std::copy((*strings)[s].begin(), (*strings)[s].end(), to);
     }
     return true;
 }

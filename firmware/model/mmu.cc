@@ -269,18 +269,18 @@ Mmu::Result Mmu::map(const Key& key, BusAddress root, Access access, std::shared
         at += piece.bytes;
     }
 
-    auto* made = new Range{this,
-                           key,
-                           serial_++,
-                           pieces.size(),
-                           readable,
-                           writable,
-                           {static_cast<std::byte*>(base), bytes}};
-    live_.insert(made);
+    auto made = std::make_unique<Range>(Range{this,
+                                              key,
+                                              serial_++,
+                                              pieces.size(),
+                                              readable,
+                                              writable,
+                                              {static_cast<std::byte*>(base), bytes}});
+    live_.insert(made.get());
     pieces_ += pieces.size();
     board_.maps = static_cast<std::uint32_t>(live_.size());
     board_.map_segments = static_cast<std::uint32_t>(pieces_);
-    range = std::shared_ptr<Range>(made, [](Range* old) { old->mmu->release(old); });
+    range = std::shared_ptr<Range>(made.release(), [](Range* old) { old->mmu->release(old); });
     return {};
 }
 

@@ -23,6 +23,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "address.h"
@@ -91,7 +92,11 @@ private:
         std::uint32_t asid;
         std::uint64_t first_page;
         std::uint64_t pages;
-        auto operator<=>(const Key&) const = default;
+        bool operator<(const Key& other) const
+        {
+            return std::tie(asid, first_page, pages) <
+                   std::tie(other.asid, other.first_page, other.pages);
+        }
     };
 
     /* Pages that follow each other in a file and are mapped by one call. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "posix.h"
 
-#include <cstring>
+#include <system_error>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -36,7 +36,7 @@ UniqueFd event_make()
 
 std::string errno_text(int error)
 {
-    return std::strerror(error);
+    return std::generic_category().message(error);
 }
 
 } // namespace ai0::npu

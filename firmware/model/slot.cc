@@ -58,7 +58,7 @@ bool Slot::set_up()
     ::sigemptyset(&set);
     for (int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD})
         ::sigaddset(&set, signal);
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     signals_ = UniqueFd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
     return static_cast<bool>(signals_);
 }
@@ -166,7 +166,7 @@ bool Slot::fork_silicon()
     control_.drop();
     sigset_t none;
     ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
     run_silicon(config_, bar_, *board_, server_, theirs.get());
 }
 

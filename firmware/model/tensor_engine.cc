@@ -96,8 +96,10 @@ void TensorEngine::stop(Job& job, Stop why)
 
     if (job.stop < why)
         job.stop = why;
-    if (job.run_options)
-        job.run_options.SetTerminate();
+    if (job.run_options) {
+        /* Cannot fail for options that exist, and nobody here could do anything about it. */
+        Ort::Status ignored(Ort::GetApi().RunOptionsSetTerminate(job.run_options));
+    }
     job.stopped.notify_all();
 }
 

@@ -302,13 +302,17 @@ static bool ai_npu_recovery_full(struct ai_npu *npu, struct ai_npu_recovery_run 
 
 static void ai_npu_recovery_run(struct ai_npu *npu, struct ai_npu_recovery_run *run)
 {
+	/*
+	 * Before a queue is closed: ai.ko would give back at once, and without end,
+	 * the jobs that are returned to it.
+	 */
+	ai_device_set_health(npu->adev, AI_HEALTH_RECOVERING);
 	if (!ai_npu_hw_present(npu)) {
 		WRITE_ONCE(npu->gone, true);
 		ai_npu_recovery_lost(npu, run, "it is not in its slot any more");
 		return;
 	}
 
-	ai_device_set_health(npu->adev, AI_HEALTH_RECOVERING);
 	if (run->manual) {
 		memset(npu->recovery.recent, 0, sizeof(npu->recovery.recent));
 		WRITE_ONCE(npu->lost, false);

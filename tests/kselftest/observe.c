@@ -83,22 +83,23 @@ static void test_page_table(void)
 /* The listing is longer than one read, and changes while it is read. */
 static void test_long_page_table(void)
 {
+	static uint64_t la[3000];
+	const int many = tap_less(3000) / 100 * 100;
 	struct ai_held held;
 	int fd = ai_open(), i;
-	static uint64_t la[3000];
 
-	for (i = 0; i < 3000; i++)
+	for (i = 0; i < many; i++)
 		la[i] = ai_get(fd, PAGE, AI_DEVICE_SYSTEM, RW).la;
 	if (!ai_held(&held))
 		SKIP("this kernel has no debugfs");
-	EXPECT(held.regions >= 3000, "%ld regions", held.regions);
-	for (i = 0; i < 3000; i += 100) {
+	EXPECT(held.regions >= many, "%ld regions", held.regions);
+	for (i = 0; i < many; i += 100) {
 		int k;
 
 		for (k = i; k < i + 100; k++)
 			ai_free_la(fd, la[k]);
 		ai_held(&held);
-		EXPECT(held.regions >= 2900 - i, "%ld regions", held.regions);
+		EXPECT(held.regions >= many - 100 - i, "%ld regions", held.regions);
 	}
 }
 

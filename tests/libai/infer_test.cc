@@ -183,7 +183,7 @@ TEST_F(InferTest, PassesOptionsOn)
 TEST_F(InferTest, TimeoutsAreForAllAttemptsTogether)
 {
     ai::Model model = load(session, {-1}, {-1});
-    ai::Tensor input = numbers(20000);
+    ai::Tensor input = numbers(20480);
     ai::InferOptions options;
     std::vector<std::int64_t> ends;
     options.timeout = std::chrono::seconds(100);

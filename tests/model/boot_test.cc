@@ -9,6 +9,9 @@
 
 #include "host.h"
 
+// The test has one thread.
+// NOLINTBEGIN(concurrency-mt-unsafe)
+
 namespace ai0::test {
 namespace {
 
@@ -216,3 +219,5 @@ TEST(Boot, EndsWithQemu)
 
 } // namespace
 } // namespace ai0::test
+
+// NOLINTEND(concurrency-mt-unsafe)

@@ -12,6 +12,9 @@
 
 #include "runner.h"
 
+// The test has one thread.
+// NOLINTBEGIN(concurrency-mt-unsafe)
+
 namespace ai0::test {
 namespace {
 
@@ -255,3 +258,5 @@ TEST_F(Fuzz, IndicesAndRegisters)
 
 } // namespace
 } // namespace ai0::test
+
+// NOLINTEND(concurrency-mt-unsafe)

@@ -17,6 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+// The test has one thread.
+// NOLINTBEGIN(concurrency-mt-unsafe)
+
 namespace ai0::test {
 
 namespace fs = std::filesystem;
@@ -149,6 +152,7 @@ void Host::start_process()
                                       folder_ / "log"};
     words.insert(words.end(), options_.extra.begin(), options_.extra.end());
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (std::string& word : words)
         argv.push_back(word.data());
     argv.push_back(nullptr);
@@ -536,3 +540,5 @@ double Host::state_number(const std::string& key)
 }
 
 } // namespace ai0::test
+
+// NOLINTEND(concurrency-mt-unsafe)

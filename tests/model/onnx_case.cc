@@ -8,6 +8,9 @@
 
 #include <onnx/onnx_pb.h>
 
+// The test has one thread.
+// NOLINTBEGIN(concurrency-mt-unsafe)
+
 namespace ai0::test {
 
 namespace fs = std::filesystem;
@@ -413,3 +416,5 @@ Bytes unknown_op_model()
 }
 
 } // namespace ai0::test
+
+// NOLINTEND(concurrency-mt-unsafe)

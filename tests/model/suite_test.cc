@@ -13,6 +13,9 @@
 
 #include "runner.h"
 
+// The test has one thread.
+// NOLINTBEGIN(concurrency-mt-unsafe)
+
 namespace ai0::test {
 namespace {
 
@@ -102,3 +105,5 @@ TEST(Suite, Cases)
 
 } // namespace
 } // namespace ai0::test
+
+// NOLINTEND(concurrency-mt-unsafe)

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from .errors import VmError
 from .machine import Machine, Options
@@ -17,7 +18,7 @@ EXIT_VM = 125
 HELP_END = """\
 exit status:
   that of COMMAND; 123 the kernel reported a fault (its words are printed); 124 the
-  time-out passed; 125 the VM itself failed; 130 interrupted
+  time-out passed; 125 the VM itself failed; 128 + N ended by signal N
 
 The whole file system of this machine is visible inside, changes to it are
 forgotten; only out/ of the repository is shared for writing. The tools of
@@ -44,9 +45,16 @@ def parse_devices(text: str) -> list[str]:
     return devices
 
 
+class Parser(argparse.ArgumentParser):
+    """Answers a mistake with a status that COMMAND seldom gives."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_VM, f"tools/vm: {message}; see tools/vm --help\n")
+
+
 def parse_args(argv: list[str]) -> argparse.Namespace:
     """The arguments, with COMMAND behind the first --."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="tools/vm", description="Run COMMAND as root in a VM with ai0's modules loaded.",
         usage="tools/vm [options] -- COMMAND...", epilog=HELP_END,
         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -95,16 +103,16 @@ def main() -> int:
                       timeout=args.timeout, env=args.env, modules=not args.no_modules,
                       kmemleak=args.kmemleak, console=args.console, command=args.command)
 
-    def end(_signal: int, _frame: object) -> None:
-        raise KeyboardInterrupt
+    def end(number: int, _frame: object) -> None:
+        raise KeyboardInterrupt(number)
 
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGHUP, end)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, end)
     try:
         with Machine(options) as machine:
             result = machine.run()
-    except KeyboardInterrupt:
-        return 130
+    except KeyboardInterrupt as interrupt:
+        return 128 + interrupt.args[0]
     except TimeoutError as error:
         print(f"tools/vm: {error}", file=sys.stderr)
         return EXIT_TIMEOUT

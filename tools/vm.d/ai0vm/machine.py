@@ -124,6 +124,7 @@ class Machine:
     def run(self) -> Result:
         """Boot, run COMMAND, shut down."""
         options = self._options
+        self._check_host()
         kernel = find_kernel(options.kernel)
         support = options.repository / "tools/vm.d"
         initramfs = make_initramfs(kernel, [support / "init", support / "guest"])
@@ -136,8 +137,8 @@ class Machine:
         log = self._folder / "console.log"
         self._qemu = subprocess.Popen(
             self._qemu_args(kernel, initramfs, log, streams, control, qmp),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            preexec_fn=die_with_parent)
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=(self._folder / "qemu.log").open("wb"), preexec_fn=die_with_parent)
         streams.start()
         control.start()
         if options.console:
@@ -146,9 +147,18 @@ class Machine:
             self._qemu.wait(options.timeout)
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"the command had not ended after {options.timeout:g} s; the "
-                               f"console ended with:\n{self._console(log)[-3000:]}") from None
+                               f"console ended with:\n{self._read(log)[-3000:]}") from None
         streams.finish()
         return self._result(log)
+
+    def _check_host(self) -> None:
+        if not shutil.which("qemu-system-x86_64"):
+            raise VmError("qemu-system-x86_64 is not installed; 'make setup' installs it")
+        room = os.statvfs(self._ram.parent)
+        free = room.f_bavail * room.f_frsize >> 20
+        if free < self._options.memory:
+            raise VmError(f"/dev/shm has {free} MiB free, the memory of the VM takes "
+                          f"{self._options.memory}; make room there, or give less with --memory")
 
     def _write_orders(self, kernel: Kernel) -> None:
         """What the guest is to do, in files that it reads."""
@@ -166,10 +176,11 @@ class Machine:
         wanted = []
         if options.modules:
             wanted = ["ai"]
-            if sims:
-                wanted.append("ai_sim")
+            # In this order the first NPU is npu0 for the kernel as well as for vmctl.
             if any(word in ("npu", "gpu") for word in options.devices):
                 wanted.append("ai_npu")
+            if sims:
+                wanted.append("ai_sim")
             for name in wanted:
                 if not (modules / f"{name}.ko").exists():
                     target = "modules-stock" if options.kernel == "stock" else "modules-debug"
@@ -223,8 +234,9 @@ class Machine:
                 raise VmError(f"the path {path} has a comma, which QEMU's options do not take")
         out = options.repository / "out"
         out.mkdir(exist_ok=True)
-        append = "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off random.trust_cpu=on " \
-                 f"edd=off cryptomgr.notests initcall_blacklist={','.join(NOT_AT_BOOT)}"
+        append = "console=ttyS0 quiet loglevel=4 log_buf_len=1M printk.devkmsg=on panic=-1 " \
+                 "mitigations=off random.trust_cpu=on edd=off cryptomgr.notests " \
+                 f"initcall_blacklist={','.join(NOT_AT_BOOT)}"
         if options.kernel == "debug":
             append += " kasan.fault=report"
         args = ["qemu-system-x86_64", "-nodefaults", "-no-reboot", "-display", "none",
@@ -245,14 +257,13 @@ class Machine:
 
     def _result(self, log: Path) -> Result:
         share = self._folder / "share"
-        assert self._qemu is not None and self._qemu.stderr is not None
         try:
             status = int((share / "status").read_text())
         except (OSError, ValueError):
-            console = self._console(log)
+            console = self._read(log)
             if splat := find_splat(console):
                 return Result(EXIT_DIED, splat)
-            complaint = self._qemu.stderr.read().decode(errors="replace").strip()
+            complaint = self._read(self._folder / "qemu.log").strip()
             raise VmError("the VM ended before the command did; QEMU said: "
                           f"{complaint or 'nothing'}; the console ended with:\n"
                           f"{console[-3000:]}") from None
@@ -262,9 +273,9 @@ class Machine:
         return Result(status, find_splat(text))
 
     @staticmethod
-    def _console(log: Path) -> str:
+    def _read(path: Path) -> str:
         try:
-            return log.read_text(errors="replace")
+            return path.read_text(errors="replace")
         except OSError:
             return ""
 

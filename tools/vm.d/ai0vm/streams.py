@@ -3,6 +3,7 @@
 
 import os
 import selectors
+import signal
 import socket
 import sys
 import termios
@@ -33,12 +34,16 @@ class Port:
             self._connection, _ = self._listener.accept()
         return self._connection
 
-    def close(self) -> None:
-        """Ends it; who waits in connection() gets an OSError."""
+    def refuse(self) -> None:
+        """QEMU has ended: who still waits in connection() gets an OSError."""
         try:
             self._listener.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
+
+    def close(self) -> None:
+        """Ends it."""
+        self.refuse()
         self._listener.close()
         if self._connection is not None:
             self._connection.close()
@@ -79,8 +84,10 @@ class Streams:
 
     def finish(self) -> None:
         """Wait until everything has been written; QEMU has ended."""
+        for port in self._ports:
+            port.refuse()
         for thread in self._threads:
-            thread.join(timeout=10)
+            thread.join()
         self.close()
 
     def close(self) -> None:
@@ -140,5 +147,8 @@ class Streams:
                 view = memoryview(data)
                 while view:
                     view = view[os.write(fd, view):]
+        except BrokenPipeError:
+            # As for any program whose output nobody wants; the main thread ends it all.
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGPIPE)
         except OSError:
             pass
