@@ -67,6 +67,7 @@ unload: ## unload them
 # ---- userspace ----
 
 build/build.ninja: | setup
+	@mkdir -p build
 	@cmake -S . -B build -G Ninja >build/cmake.log || { cat build/cmake.log; exit 1; }
 
 .PHONY: build

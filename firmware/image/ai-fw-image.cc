@@ -62,7 +62,7 @@ struct Options {
 
 /* Numbers separated by dots, each at most @limits[i]. */
 std::vector<std::uint32_t> numbers(std::string_view option, std::string_view text,
-                                   std::vector<std::uint32_t> limits)
+                                   const std::vector<std::uint32_t>& limits)
 {
     std::vector<std::uint32_t> values;
     const char* at = text.data();

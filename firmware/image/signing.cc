@@ -3,17 +3,19 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <system_error>
 
+#include <openssl/bio.h>
 #include <openssl/pem.h>
 
 namespace ai0::npu {
 
 namespace {
 
-struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
+struct FreeBio {
+    void operator()(BIO* bio) const { BIO_free(bio); }
 };
 
 struct FreeContext {
@@ -51,15 +53,17 @@ std::string to_hex(std::span<const std::uint8_t> bytes)
 
 std::optional<Key> Key::read(const std::string& pem, bool is_private, std::string& error)
 {
-    std::unique_ptr<std::FILE, CloseFile> file(std::fopen(pem.c_str(), "re"));
+    std::ifstream file(pem, std::ios::binary);
 
     if (!file) {
-        error = "the key " + pem + " cannot be opened (" + std::strerror(errno) +
+        error = "the key " + pem + " cannot be opened (" + std::generic_category().message(errno) +
                 "); name a readable PEM file";
         return std::nullopt;
     }
-    EVP_PKEY* key = is_private ? PEM_read_PrivateKey(file.get(), nullptr, nullptr, nullptr)
-                               : PEM_read_PUBKEY(file.get(), nullptr, nullptr, nullptr);
+    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    std::unique_ptr<BIO, FreeBio> bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+    EVP_PKEY* key = is_private ? PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr)
+                               : PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr);
     if (!key) {
         error = "no " + std::string(is_private ? "private" : "public") + " key was found in " +
                 pem + ", needed is an Ed25519 key in PEM form";
