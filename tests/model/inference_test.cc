@@ -301,11 +301,12 @@ TEST_F(Inference, OutputOverInputDoesNotDisturb)
 TEST_F(Inference, InputsAreNeverWritten)
 {
     std::uint64_t model = load(deep_model(6, 50));
-    std::vector<float> in = counting(500);
-    JobBuffers buffers(host_, space_, {floats({10, 50}, in)}, 1);
+    Tensor in = floats({10, 50}, counting(500));
+    JobBuffers buffers(host_, space_, {in}, 1);
 
     ASSERT_EQ(host_.call(NPU_QUEUE_JOB, buffers.command(model)).status, NPU_ST_OK);
-    EXPECT_EQ(std::memcmp(buffers.host_byte(buffers.input(0).va), in.data(), 2000), 0);
+    EXPECT_EQ(std::memcmp(buffers.host_byte(buffers.input(0).va), in.data.data(), in.data.size()),
+              0);
 }
 
 TEST_F(Inference, Refusals)

@@ -63,8 +63,8 @@ TEST(Model, Refusals)
     expect_refused(host, sequence_model(), NPU_ST_UNSUPPORTED, "no tensor");
     /* However its file is named, a model reads none. */
     std::ofstream(host.folder() / "weights") << "sixteen bytes of";
-    for (std::string file : {std::string("weights"), (host.folder() / "weights").string(),
-                             std::string("../../etc/passwd")})
+    for (const std::string& file : {std::string("weights"), (host.folder() / "weights").string(),
+                                    std::string("../../etc/passwd")})
         expect_refused(host, external_data_model(file), NPU_ST_UNSUPPORTED, "files beside it");
 
     Host::Loaded loaded = host.load(good);

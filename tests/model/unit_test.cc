@@ -46,6 +46,20 @@ TEST(Unit, StringsBothWays)
     EXPECT_EQ(unpack_strings(packed, 5), std::nullopt);
 }
 
+/* A field of a protocol buffer that has a length. */
+std::string field(char key, const std::string& content)
+{
+    std::string text(1, key);
+
+    for (std::size_t n = content.size();; n >>= 7) {
+        text += static_cast<char>((n & 127) | (n > 127 ? 128 : 0));
+        if (n < 128)
+            break;
+    }
+    text += content;
+    return text;
+}
+
 TEST(Unit, ScannerSurvivesAnything)
 {
     std::mt19937 random(7);
@@ -62,22 +76,10 @@ TEST(Unit, ScannerSurvivesAnything)
     }
     /* A graph in a graph in a graph. */
     std::string nested;
-    for (int i = 0; i < 3000; i++) {
-        std::string length;
-        for (std::size_t n = nested.size();; n >>= 7) {
-            length += static_cast<char>((n & 127) | (n > 127 ? 128 : 0));
-            if (n < 128)
-                break;
-        }
-        nested = (i % 3 == 2 ? "\x0a" : i % 3 == 1 ? "\x2a" : "\x32") + length + nested;
-    }
-    std::string length;
-    for (std::size_t n = nested.size();; n >>= 7) {
-        length += static_cast<char>((n & 127) | (n > 127 ? 128 : 0));
-        if (n < 128)
-            break;
-    }
-    nested = "\x08\x07\x3a" + length + nested;
+    for (int i = 0; i < 3000; i++)
+        nested = field(i % 3 == 2 ? '\x0a' : i % 3 == 1 ? '\x2a' : '\x32', nested);
+    nested = field('\x3a', nested);
+    nested.insert(0, "\x08\x07");
     EXPECT_NE(scan_onnx(std::as_bytes(std::span(nested))).status, NPU_ST_OK);
 }
 
