@@ -22,6 +22,7 @@ Result<std::shared_ptr<Buffer>> Buffer::allocate(const Session& session, Bytes s
     if (Result<void> result = file->call(AI_ALLOC, "AI_ALLOC", argument); !result)
         return std::move(result).error();
 
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel says where it mapped the pages
     auto* data = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(argument.address));
     return std::shared_ptr<Buffer>(new Buffer(file, LogicalAddress(argument.la),
                                               {data, argument.bytes},

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -12,6 +11,8 @@
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "text.h"
 
 namespace ai::detail {
 
@@ -78,7 +79,7 @@ Error open_error(const std::string& path, int code)
         return {code, path + " is there but no kernel module serves it: load it ('modprobe ai' as "
                              "root)"};
     default:
-        return {code, path + " cannot be opened: " + std::strerror(code)};
+        return {code, path + " cannot be opened: " + error_text(code)};
     }
 }
 
@@ -157,7 +158,7 @@ Result<void> File::call(unsigned long request, const char* name, ai_hdr* head) c
     if (ret == -ENOTTY)
         return Error{ENOTTY, std::string("the kernel does not know the call ") + name +
                                  ": its module is older than libai"};
-    return Error{-ret, std::string(name) + " failed: " + std::strerror(-ret)};
+    return Error{-ret, std::string(name) + " failed: " + error_text(-ret)};
 }
 
 } // namespace ai::detail

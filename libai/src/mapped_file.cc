@@ -2,7 +2,6 @@
 #include "mapped_file.h"
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fcntl.h>
@@ -10,6 +9,8 @@
 #include <sys/stat.h>
 
 #include <ai/unique_fd.h>
+
+#include "text.h"
 
 namespace ai::detail {
 
@@ -19,7 +20,7 @@ Result<MappedFile> MappedFile::open(const std::string& path)
     struct stat file {};
 
     if (!fd.is_valid() || ::fstat(fd.get(), &file) != 0)
-        return Error{errno, path + " cannot be opened: " + std::strerror(errno)};
+        return Error{errno, path + " cannot be opened: " + error_text(errno)};
     if (!S_ISREG(file.st_mode))
         return Error{EINVAL, path + " is not a regular file, one is needed"};
     if (file.st_size == 0)
@@ -28,7 +29,7 @@ Result<MappedFile> MappedFile::open(const std::string& path)
     auto size = static_cast<std::size_t>(file.st_size);
     void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
     if (data == MAP_FAILED)
-        return Error{errno, path + " cannot be mapped: " + std::strerror(errno)};
+        return Error{errno, path + " cannot be mapped: " + error_text(errno)};
     return MappedFile({static_cast<std::byte*>(data), size});
 }
 

@@ -86,14 +86,16 @@ Session::~Session() = default;
 
 Result<Session> Session::open()
 {
-    const char* path = std::getenv("AI_DEVICE_NODE");
+    const char* path = std::getenv("AI_DEVICE_NODE"); // NOLINT(concurrency-mt-unsafe)
 
     return open(path && *path ? path : "/dev/ai0");
 }
 
 Result<Session> Session::open(const std::string& path, std::shared_ptr<Syscalls> syscalls)
 {
-    return detail::File::open(path, syscalls ? std::move(syscalls) : Syscalls::kernel());
+    if (!syscalls)
+        syscalls = Syscalls::kernel();
+    return detail::File::open(path, std::move(syscalls));
 }
 
 const SystemInfo& Session::info() const

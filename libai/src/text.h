@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace ai::detail {
 
@@ -13,6 +14,12 @@ namespace ai::detail {
 template <std::size_t N> std::string text_of(const char (&array)[N])
 {
     return std::string(array, std::find(array, array + N, '\0'));
+}
+
+/* For example "Permission denied". */
+inline std::string error_text(int code)
+{
+    return std::generic_category().message(code);
 }
 
 inline std::string quoted(std::string_view text)

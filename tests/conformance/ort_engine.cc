@@ -88,6 +88,7 @@ public:
             in.push_back(to_ort(kept[i], memory));
             in_names.push_back(inputs_[i].c_str());
         }
+        out_names.reserve(outputs_.size());
         for (const std::string& name : outputs_)
             out_names.push_back(name.c_str());
         auto out = session_.Run(Ort::RunOptions(), in_names.data(), in.data(), in.size(),

@@ -107,7 +107,7 @@ TEST(UniqueFd, ClosesOnce)
     {
         ai::UniqueFd first(raw);
         ai::UniqueFd second(std::move(first));
-        EXPECT_FALSE(first.is_valid());
+        EXPECT_FALSE(first.is_valid()); // NOLINT: that is what is tested
         EXPECT_EQ(second.get(), raw);
         ai::UniqueFd third;
         third = std::move(second);

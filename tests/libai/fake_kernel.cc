@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include <fcntl.h>
@@ -13,9 +12,15 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 constexpr int kFd = 1000;
 
+template <typename T> T* pointer(std::uint64_t address)
+{
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the interface has addresses as numbers
+    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
+}
+
 int fail(const ai_hdr& head, int code, const std::string& sentence)
 {
-    auto* to = reinterpret_cast<char*>(static_cast<std::uintptr_t>(head.error));
+    auto* to = pointer<char>(head.error);
 
     if (to && head.error_len) {
         std::size_t length = std::min<std::size_t>(sentence.size(), head.error_len - 1);
@@ -23,11 +28,6 @@ int fail(const ai_hdr& head, int code, const std::string& sentence)
         to[length] = '\0';
     }
     return code;
-}
-
-template <typename T> T* pointer(std::uint64_t address)
-{
-    return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
 }
 
 } // namespace
@@ -61,12 +61,6 @@ ai_device_info device_info(std::uint32_t device, const char* name)
     std::strncpy(info.name, name, sizeof(info.name) - 1);
     std::strncpy(info.firmware, "1.2.3", sizeof(info.firmware) - 1);
     return info;
-}
-
-FakeKernel::~FakeKernel()
-{
-    for (auto& [page, range] : ranges_)
-        std::free(range.memory);
 }
 
 void FakeKernel::require(bool holds, const char* what)
@@ -179,16 +173,14 @@ int FakeKernel::alloc(ai_alloc& argument)
         return fail(argument.hdr, -EINVAL, "bytes is 0, at least 1 is needed");
     if (argument.bytes > 1ULL << 40)
         return fail(argument.hdr, -EFBIG, "bytes is too many");
-    std::uint64_t bytes = (argument.bytes + kPage - 1) / kPage * kPage;
-    void* memory = std::aligned_alloc(kPage, bytes);
-    std::memset(memory, 0, bytes);
-    argument.bytes = bytes;
+    Range& range = ranges_[next_page_];
+    range.resize((argument.bytes + kPage - 1) / kPage);
+    argument.bytes = range.size() * kPage;
     argument.cache = AI_CACHE_CACHED;
     argument.la = next_page_;
     argument.mmap_offset = next_page_ * kPage;
-    argument.address = reinterpret_cast<std::uintptr_t>(memory);
-    ranges_[next_page_] = {bytes, memory};
-    next_page_ += bytes / kPage + 1;
+    argument.address = reinterpret_cast<std::uintptr_t>(range.data());
+    next_page_ += range.size() + 1;
     return 0;
 }
 
@@ -200,8 +192,7 @@ int FakeKernel::free(ai_free& argument)
     require(found != ranges_.end(), "AI_FREE of what is not allocated");
     if (found == ranges_.end())
         return -ENOENT;
-    require(pointer<void>(argument.address) == found->second.memory, "AI_FREE of another address");
-    std::free(found->second.memory);
+    require(pointer<Page>(argument.address) == found->second.data(), "AI_FREE of another address");
     ranges_.erase(found);
     return 0;
 }
@@ -274,12 +265,13 @@ std::span<std::byte> FakeKernel::resolve(const ai_tensor& tensor)
         return {};
     }
     auto found = ranges_.find(tensor.la);
-    if (found == ranges_.end() || tensor.offset > found->second.bytes ||
-        tensor.bytes > found->second.bytes - tensor.offset) {
+    std::span<std::byte> all =
+        found == ranges_.end() ? std::span<std::byte>() : memory(found->second);
+    if (tensor.offset > all.size() || tensor.bytes > all.size() - tensor.offset) {
         require(false, "a tensor is not inside a range");
         return {};
     }
-    return {static_cast<std::byte*>(found->second.memory) + tensor.offset, tensor.bytes};
+    return all.subspan(tensor.offset, tensor.bytes);
 }
 
 int FakeKernel::infer(ai_infer& argument)

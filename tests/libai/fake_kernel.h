@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -71,16 +72,20 @@ public:
     std::size_t live_models() const { return models_.size(); }
     int infers() const { return infers_; }
 
-    ~FakeKernel() override;
     int open(const char* path, int flags) override;
     void close(int fd) override;
     int ioctl(int fd, unsigned long request, void* argument) override;
 
 private:
-    struct Range {
-        std::uint64_t bytes;
-        void* memory;
+    struct alignas(4096) Page {
+        std::array<std::byte, 4096> bytes;
     };
+    using Range = std::vector<Page>;
+
+    static std::span<std::byte> memory(Range& range)
+    {
+        return {range.front().bytes.data(), range.size() * sizeof(Page)};
+    }
 
     int dispatch(unsigned long request, void* argument);
     int info(ai_info& argument);

@@ -12,10 +12,11 @@
 #include "fake_kernel.h"
 
 class WithKernel : public testing::Test {
+public:
+    ~WithKernel() override { EXPECT_THAT(kernel->violations, testing::IsEmpty()); }
+
 protected:
     WithKernel() : kernel(std::make_shared<FakeKernel>()) {}
-
-    ~WithKernel() override { EXPECT_THAT(kernel->violations, testing::IsEmpty()); }
 
     ai::Session open() { return ai::Session::open("/dev/ai0", kernel).or_throw(); }
 

@@ -62,9 +62,9 @@ TEST(Result, Chains)
     EXPECT_EQ(half(8).and_then(half).value(), 2);
     EXPECT_EQ(half(6).and_then(half).error().code, EINVAL);
     EXPECT_EQ(half(8).transform([](int value) { return value + 0.5; }).value(), 4.5);
-    EXPECT_EQ(half(3).or_else([](ai::Error) { return ai::Result<int>(1); }).value(), 1);
+    EXPECT_EQ(half(3).or_else([](const ai::Error&) { return ai::Result<int>(1); }).value(), 1);
     EXPECT_EQ(half(3)
-                  .transform_error([](ai::Error error) {
+                  .transform_error([](const ai::Error& error) {
                       return ai::Error{error.code, "here: " + error.message};
                   })
                   .error()

@@ -104,9 +104,11 @@ TEST_F(SessionTest, RefusesANodeOfSomethingElse)
 
 TEST(SessionOpen, TakesTheNodeOfTheEnvironment)
 {
+    // NOLINTBEGIN(concurrency-mt-unsafe): there is one thread
     ::setenv("AI_DEVICE_NODE", "/nowhere/ai7", 1);
     auto session = ai::Session::open();
     ::unsetenv("AI_DEVICE_NODE");
+    // NOLINTEND(concurrency-mt-unsafe)
 
     EXPECT_THAT(session.error().message, HasSubstr("/nowhere/ai7 does not exist"));
 }

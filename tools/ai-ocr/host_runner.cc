@@ -96,7 +96,7 @@ ai::Result<std::unique_ptr<Runner>> open_host_runner()
     if (!symbol)
         return ai::Error{ENOENT, std::string("ONNX Runtime, which --reference needs, is not "
                                              "to be had: ") +
-                                     ::dlerror()};
+                                     ::dlerror()}; // NOLINT(concurrency-mt-unsafe): in glibc it is
     const OrtApi* api = reinterpret_cast<GetApiBase*>(symbol)()->GetApi(ORT_API_VERSION);
     if (!api)
         return ai::Error{EPROTO, "libonnxruntime.so.1 is older than the headers this program was "

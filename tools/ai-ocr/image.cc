@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 #include <libexif/exif-data.h>
@@ -95,6 +96,8 @@ ai::Result<cv::Mat> decode_jpeg(Bytes file, const std::string& where)
     if (tjDecompressHeader3(decoder.get(), file.data(), file.size(), &width, &height, &subsampling,
                             &colours) != 0)
         return damaged();
+    if (width < 1 || height < 1)
+        return ai::Error{EBADMSG, where + " is a damaged JPEG file: it holds no picture"};
     if (ai::Result<void> sides = check_sides(static_cast<std::uint64_t>(width),
                                              static_cast<std::uint64_t>(height), where);
         !sides)
@@ -123,7 +126,7 @@ ai::Result<std::vector<unsigned char>> read_file(const std::string& path)
     std::vector<unsigned char> data(size);
     std::ifstream file(path, std::ios::binary);
     if (!file.read(reinterpret_cast<char*>(data.data()), static_cast<std::streamsize>(size)))
-        return ai::Error{EIO, path + " cannot be read: " + std::strerror(errno)};
+        return ai::Error{EIO, path + " cannot be read: " + std::generic_category().message(errno)};
     return data;
 }
 

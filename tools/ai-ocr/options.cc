@@ -47,8 +47,10 @@ ai::Result<double> number(const std::string& name, const std::string& text, doub
 /* Where the set-up of the project puts the models. */
 std::string default_models()
 {
+    // NOLINTBEGIN(concurrency-mt-unsafe): there is one thread
     const char* cache = std::getenv("XDG_CACHE_HOME");
     const char* home = std::getenv("HOME");
+    // NOLINTEND(concurrency-mt-unsafe)
     std::string base = cache && *cache ? cache : std::string(home ? home : "") + "/.cache";
 
     return base + "/ai0/models/ocr";
@@ -108,6 +110,7 @@ ai::Result<Options> parse_options(std::span<char* const> argv)
     options.font = AI_OCR_FONT;
     optind = 0; /* begin anew, also in tests that parse more than once */
     opterr = 0;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
     while ((code = getopt_long(static_cast<int>(argv.size()), argv.data(), ":hVjd:t:", kLong.data(),
                                nullptr)) != -1) {
         std::string word = argv[static_cast<std::size_t>(optind - 1)];

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 namespace ai_run {
 
@@ -34,7 +34,8 @@ ai::Result<std::vector<std::byte>> read_file(const std::string& path)
 
     if (unreadable || !file)
         return ai::Error{ENOENT, path + " cannot be read: " +
-                                     (unreadable ? unreadable.message() : std::strerror(errno))};
+                                     (unreadable ? unreadable.message()
+                                                 : std::generic_category().message(errno))};
     std::vector<std::byte> data(size);
     file.read(reinterpret_cast<char*>(data.data()), static_cast<std::streamsize>(size));
     if (static_cast<std::uintmax_t>(file.gcount()) != size)
@@ -51,7 +52,8 @@ ai::Result<void> write_file(const std::string& path, std::span<const std::byte> 
                static_cast<std::streamsize>(data.size()));
     file.close();
     if (!file)
-        return ai::Error{EIO, path + " cannot be written: " + std::strerror(errno)};
+        return ai::Error{EIO,
+                         path + " cannot be written: " + std::generic_category().message(errno)};
     return {};
 }
 

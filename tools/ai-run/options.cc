@@ -196,6 +196,7 @@ ai::Result<Options> parse_options(std::span<char* const> argv)
 
     optind = 0; /* begin anew, also in tests that parse more than once */
     opterr = 0;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
     while ((code = getopt_long(static_cast<int>(argv.size()), argv.data(),
                                ":hVljd:n:t:i:o:", kLong.data(), nullptr)) != -1) {
         auto word = static_cast<std::size_t>(optind - 1);

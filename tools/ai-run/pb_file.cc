@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <limits>
 
 #include <onnx/onnx_pb.h>
@@ -25,9 +24,8 @@ template <typename To, typename Field> std::vector<std::byte> narrowed(const Fie
     values.reserve(static_cast<std::size_t>(field.size()));
     for (auto value : field)
         values.push_back(static_cast<To>(value));
-    std::vector<std::byte> data(values.size() * sizeof(To));
-    std::memcpy(data.data(), values.data(), data.size());
-    return data;
+    std::span<const std::byte> data = std::as_bytes(std::span(values));
+    return {data.begin(), data.end()};
 }
 
 /* Elements that are not in raw_data: which field they are in depends on the type. */

@@ -170,10 +170,9 @@ void print_record(std::size_t number, const ai::Record& record)
 
 void print_summary(const std::vector<ai::Record>& records)
 {
-    std::vector<ai::Nanoseconds> times;
+    std::vector<ai::Nanoseconds> times(records.size());
 
-    for (const ai::Record& record : records)
-        times.push_back(record.run);
+    std::ranges::transform(records, times.begin(), &ai::Record::run);
     std::ranges::sort(times);
     std::printf("summary %zu runs: least %.3f ms, median %.3f ms, most %.3f ms\n", times.size(),
                 milliseconds(times.front()), milliseconds(times[times.size() / 2]),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ai-ocr does before and after its models. */
+#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -127,9 +128,8 @@ TEST(ReadingOrder, IsRowsThenColumns)
                             box_at(10, 100, 80, 20), box_at(150, 97, 80, 20),
                             box_at(300, 10, 80, 20)};
     ai_ocr::sort_for_reading(quads);
-    std::vector<float> x;
-    for (const Quad& quad : quads)
-        x.push_back(quad[0].x);
+    std::vector<float> x(quads.size());
+    std::ranges::transform(quads, x.begin(), [](const Quad& quad) { return quad[0].x; });
 
     EXPECT_THAT(x, testing::ElementsAre(300, 10, 150, 300, 10));
     EXPECT_EQ(quads[4][0].y, 200);

@@ -19,6 +19,7 @@ ai::Result<ai_run::Options> parse(std::vector<std::string> words)
     std::vector<char*> argv;
 
     words.insert(words.begin(), "ai-run");
+    argv.reserve(words.size() + 1);
     for (std::string& word : words)
         argv.push_back(word.data());
     argv.push_back(nullptr);
