@@ -11,7 +11,7 @@
 #ifndef AI_NPU_ABI_H
 #define AI_NPU_ABI_H
 
-#if defined(__KERNEL__) || __has_include(<linux/types.h>)
+#if defined(__KERNEL__) || __STDC_HOSTED__
 #include <linux/types.h>
 #else
 typedef unsigned char __u8;
@@ -68,8 +68,8 @@ enum npu_boot_error {
 /* Values of npu_regs.reset, given with doorbell NPU_DB_RESET. */
 enum npu_reset {
 	NPU_RESET_BOOT = 1, /* check and start the image in the load window */
-	NPU_RESET_ROM = 2, /* stop the firmware and the engines, drop all state, back to ROM */
-	NPU_RESET_ENGINE = 3, /* stop and restart the tensor engine alone, see NPU_OP_ENGINE_RESET */
+	NPU_RESET_ROM = 2, /* stop firmware and engines, drop all state, back to ROM */
+	NPU_RESET_ENGINE = 3, /* restart the tensor engine alone, see NPU_OP_ENGINE_RESET */
 };
 
 struct npu_regs {
@@ -181,15 +181,22 @@ enum npu_op {
 	NPU_OP_PING = 1, /* arg[0] comes back in npu_cpl.value */
 	NPU_OP_AS_CREATE = 2, /* asid; arg[0] bus address of the root table */
 	NPU_OP_AS_DESTROY = 3, /* asid */
-	NPU_OP_TLB_INVALIDATE = 4, /* asid; arg[0] address, arg[1] bytes; 0, 0 for all.
-				    * When it completes, no engine uses the range any more. */
-	NPU_OP_MODEL_LOAD = 5, /* object = model id; asid 0: arg[0] address of the artefact,
-				* arg[1] bytes; desc_addr: struct npu_model_info,
-				* desc_bytes. Completes when compiled. */
+	/*
+	 * asid; arg[0] address, arg[1] bytes; 0, 0 for all. When it completes, no
+	 * engine uses the range any more.
+	 */
+	NPU_OP_TLB_INVALIDATE = 4,
+	/*
+	 * object = model id; asid 0: arg[0] address of the artefact, arg[1] bytes;
+	 * desc_addr: struct npu_model_info, desc_bytes. Completes when compiled.
+	 */
+	NPU_OP_MODEL_LOAD = 5,
 	NPU_OP_MODEL_UNLOAD = 6, /* object = model id; waits for its jobs */
-	NPU_OP_ABORT = 7, /* object = tag of the job; completes at once with NPU_ST_OK, or
-			   * NPU_ST_NOT_FOUND; the job itself then completes with
-			   * NPU_ST_ABORTED */
+	/*
+	 * object = tag of the job; completes at once with NPU_ST_OK, or
+	 * NPU_ST_NOT_FOUND; the job itself then completes with NPU_ST_ABORTED.
+	 */
+	NPU_OP_ABORT = 7,
 	NPU_OP_ENGINE_RESET = 8, /* all running jobs complete with NPU_ST_RESET */
 	/* job queue */
 	NPU_OP_INFER = 16, /* asid; object = model id; desc_addr: struct npu_job_desc */

@@ -269,7 +269,8 @@ long ai_call_dispatch(struct file *filp, unsigned int cmd, unsigned long arg)
 				 min_t(u32, size, command->size) - sizeof(args.hdr))) {
 			if (!ret && command->undo)
 				command->undo(&call, &args);
-			ret = ai_fail(&call, -EFAULT, "the result cannot be written to the argument");
+			ret = ai_fail(&call, -EFAULT,
+				      "the result cannot be written to the argument");
 		}
 	}
 	if (ret)

@@ -148,7 +148,8 @@ static int ai_check_address(struct ai_call *call, const struct ai_tensor *t,
 		return PTR_ERR(region);
 	jt->region = region;
 	if (region->home && region->home != adev)
-		return ai_fail(call, -EOPNOTSUPP, "%s %u '%s' is in memory of %s, which %s cannot reach",
+		return ai_fail(call, -EOPNOTSUPP,
+			       "%s %u '%s' is in memory of %s, which %s cannot reach",
 			       io, i, info->name, dev_name(&region->home->dev),
 			       dev_name(&adev->dev));
 

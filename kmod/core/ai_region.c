@@ -505,7 +505,8 @@ int ai_ioctl_free(struct ai_call *call, struct ai_free *arg)
 	}
 	bytes = region->nr_pages << PAGE_SHIFT;
 	if (unmap && !ai_mmap_covers(region, arg->address)) {
-		ret = ai_fail(call, -EINVAL, "address is 0x%llx, la 0x%llx is not mapped whole there",
+		ret = ai_fail(call, -EINVAL,
+			      "address is 0x%llx, la 0x%llx is not mapped whole there",
 			      arg->address, arg->la);
 		goto put;
 	}
@@ -614,7 +615,7 @@ int ai_region_sgt(struct ai_region *region, struct sg_table *sgt)
 }
 EXPORT_SYMBOL_GPL(ai_region_sgt);
 
-int ai_region_for_each_block(struct ai_region *region, ai_block_fn fn, void *arg)
+int ai_region_visit_blocks(struct ai_region *region, ai_block_fn fn, void *arg)
 {
 	int ret = 0;
 	u32 i;
@@ -629,7 +630,7 @@ int ai_region_for_each_block(struct ai_region *region, ai_block_fn fn, void *arg
 	}
 	return ret;
 }
-EXPORT_SYMBOL_GPL(ai_region_for_each_block);
+EXPORT_SYMBOL_GPL(ai_region_visit_blocks);
 
 /**
  * ai_region_vmap() - bytes of a region, for a driver whose device has no DMA

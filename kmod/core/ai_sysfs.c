@@ -78,6 +78,7 @@ static struct attribute *ai_device_attrs[] = {
 	&dev_attr_engine.attr,
 	NULL
 };
+
 static const struct attribute_group ai_device_attr_group = {
 	.attrs = ai_device_attrs,
 };

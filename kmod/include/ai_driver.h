@@ -227,11 +227,11 @@ struct ai_device *ai_region_home(const struct ai_region *region);
  */
 int ai_region_sgt(struct ai_region *region, struct sg_table *sgt);
 
-/* See ai_region_for_each_block(). */
+/* See ai_region_visit_blocks(). */
 typedef int (*ai_block_fn)(u64 offset, u64 bytes, void *arg);
 
 /**
- * ai_region_for_each_block() - visit the blocks of a region in device memory
+ * ai_region_visit_blocks() - visit the blocks of a region in device memory
  * @region: the region
  * @fn: called with the offset of the block inside the device memory and its
  *	size, in the order of the logical addresses; a value other than 0 ends it
@@ -239,7 +239,7 @@ typedef int (*ai_block_fn)(u64 offset, u64 bytes, void *arg);
  *
  * Return: 0 or what @fn returned.
  */
-int ai_region_for_each_block(struct ai_region *region, ai_block_fn fn, void *arg);
+int ai_region_visit_blocks(struct ai_region *region, ai_block_fn fn, void *arg);
 
 /* Bytes of a region in system memory, mapped for the CPU: a driver with no DMA (ai_sim). */
 void *ai_region_vmap(struct ai_region *region);

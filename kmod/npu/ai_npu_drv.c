@@ -339,6 +339,17 @@ static void ai_npu_shutdown(struct pci_dev *pdev)
 	ai_npu_halt(npu);
 }
 
+/* Somebody had the bus reset the function: nothing is known of its state now. */
+static void ai_npu_reset_done(struct pci_dev *pdev)
+{
+	ai_npu_recovery_request(pci_get_drvdata(pdev), AI_NPU_RUNG_FIRMWARE, false,
+				"the bus has reset the device");
+}
+
+static const struct pci_error_handlers ai_npu_error_handlers = {
+	.reset_done = ai_npu_reset_done,
+};
+
 static const struct pci_device_id ai_npu_ids[] = {
 	{ PCI_DEVICE(AI_NPU_PCI_VENDOR, AI_NPU_PCI_DEVICE) },
 	{ }
@@ -352,6 +363,7 @@ static struct pci_driver ai_npu_driver = {
 	.remove = ai_npu_remove,
 	.shutdown = ai_npu_shutdown,
 	.dev_groups = ai_npu_groups,
+	.err_handler = &ai_npu_error_handlers,
 };
 
 static int __init ai_npu_init(void)

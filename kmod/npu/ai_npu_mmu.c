@@ -355,7 +355,7 @@ struct ai_npu_map *ai_npu_mmu_map(struct ai_npu *npu, struct ai_npu_as *as,
 	}
 
 	mutex_lock(&as->mutex);
-	ret = home ? ai_region_for_each_block(region, ai_npu_map_block, &mapping) :
+	ret = home ? ai_region_visit_blocks(region, ai_npu_map_block, &mapping) :
 		     ai_npu_map_sgt(&mapping, &map->sgt);
 	if (!ret && mapping.va != mapping.end)
 		ret = -EINVAL;
