@@ -86,7 +86,7 @@ run: modules-stock build ## read the text in a picture (IMAGE=path) on the refer
 	@tools/run-ocr "$(IMAGE)"
 
 check: modules-stock build ## run the tests (on the stock kernel)
-	@tools/check 15-uapi 30-npu-model 40-libai 45-kselftest 60-conformance 61-ocr 62-ai-run
+	@tools/check 15-uapi 30-npu-model 40-libai 45-kselftest 50-npu-faults 60-conformance 61-ocr 62-ai-run
 
 bench: modules-stock build ## measure speed and size, into out/bench.json
 	@tests/bench/run

@@ -83,8 +83,9 @@ npu_function() {
 	return 1
 }
 
+# The folder is there when probing has succeeded.
 npu_bound() {
-	[ -e "$driver/$npu_at" ]
+	[ -e "$driver/$npu_at/ai_npu" ]
 }
 
 no_device() {
@@ -100,9 +101,16 @@ npu_bind() {
 	npu_bound
 }
 
-# The module as tools/vm has loaded it.
+# The module that was built for this kernel.
 npu_insmod() {
-	insmod "$(sed -n "s/^VM_KMOD='\(.*\)'/\1/p" /run/ai0-vm/orders)/ai_npu.ko"
+	local folder
+	for folder in ${AI_MODULES:-} "$here"/../../build/*/kmod; do
+		if [[ $(modinfo -F vermagic "$folder/ai_npu.ko" 2>/dev/null) = "$(uname -r) "* ]]; then
+			insmod "$folder/ai_npu.ko"
+			return
+		fi
+	done
+	return 1
 }
 
 npu_bind_fails() {

@@ -2,7 +2,6 @@
 """The reference NPUs of a VM: their processes, and faults on demand."""
 
 import ctypes
-import json
 import os
 import signal
 import socket
@@ -59,17 +58,13 @@ class Npu:
         except OSError:
             return "nothing"
 
-    def device_args(self) -> str:
-        """What QEMU's device_add takes."""
-        return f"ivshmem-doorbell,bus=slot{self.slot},id={self.name},chardev={self.name}," \
-               f"vectors={VECTORS}"
-
     def qemu_args(self) -> list[str]:
-        """A slot of its own, so that it can be pulled."""
+        """A slot of its own, whose bridge can be told to forward nothing."""
         return ["-device", f"pcie-root-port,id=slot{self.slot},slot={self.slot},"
                            f"chassis={self.slot}",
                 "-chardev", f"socket,id={self.name},path={self.socket}",
-                "-device", self.device_args()]
+                "-device", f"ivshmem-doorbell,bus=slot{self.slot},id={self.name},"
+                           f"chardev={self.name},vectors={VECTORS}"]
 
     def command(self, words: str) -> str:
         """One line to its control socket, one line back."""
@@ -90,43 +85,12 @@ class Npu:
             self._process.wait()
 
 
-class Qmp:
-    """QEMU's control socket, connected when first needed."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def execute(self, command: str, **arguments: str) -> str:
-        """One command; "ok" or "error ..."."""
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(30)
-            connection.connect(str(self.path))
-            with connection.makefile("rw") as stream:
-                stream.readline()
-                for request in ({"execute": "qmp_capabilities"},
-                                {"execute": command, "arguments": arguments}):
-                    stream.write(json.dumps(request) + "\n")
-                    stream.flush()
-                    answer = self._answer(stream)
-        if "error" in answer:
-            return f"error {answer['error'].get('desc', 'unknown')}"
-        return "ok"
-
-    @staticmethod
-    def _answer(stream: object) -> dict:
-        while True:
-            answer = json.loads(stream.readline())  # type: ignore[attr-defined]
-            if "return" in answer or "error" in answer:
-                return answer
-
-
 class Control:
     """Carries lines from vmctl inside the VM to the devices, and the answers back."""
 
-    def __init__(self, folder: Path, npus: list[Npu], qmp: Qmp) -> None:
+    def __init__(self, folder: Path, npus: list[Npu]) -> None:
         self.port = Port(folder, "ctl")
         self._npus = {npu.name: npu for npu in npus}
-        self._qmp = qmp
 
     def start(self) -> None:
         """Begin to serve."""
@@ -148,12 +112,6 @@ class Control:
             return f"error device '{name}' is not in this VM, which has: " \
                    f"{' '.join(self._npus) or 'none'}"
         try:
-            if rest == "unplug":
-                return self._qmp.execute("device_del", id=name)
-            if rest == "plug":
-                return self._qmp.execute("device_add", driver="ivshmem-doorbell",
-                                         bus=f"slot{npu.slot}", id=name, chardev=name,
-                                         vectors=VECTORS)  # type: ignore[arg-type]
             return npu.command(rest)
         except (OSError, ValueError) as error:
             return f"error {name} cannot be reached: {error}"

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .devices import Control, Npu, Qmp, die_with_parent
+from .devices import Control, Npu, die_with_parent
 from .errors import VmError
 from .kernels import Kernel, cache_dir, find_kernel, make_initramfs, module_depends
 from .splat import find_splat
@@ -131,12 +131,11 @@ class Machine:
         self._write_orders(kernel)
         self._start_npus()
         self._streams = streams = Streams(self._folder)
-        qmp = Qmp(self._folder / "qmp.sock")
-        control = Control(self._folder, self._npus, qmp)
+        control = Control(self._folder, self._npus)
 
         log = self._folder / "console.log"
         self._qemu = subprocess.Popen(
-            self._qemu_args(kernel, initramfs, log, streams, control, qmp),
+            self._qemu_args(kernel, initramfs, log, streams, control),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=(self._folder / "qemu.log").open("wb"), preexec_fn=die_with_parent)
         streams.start()
@@ -218,7 +217,7 @@ class Machine:
                                   self._options.memory << 20))
 
     def _qemu_args(self, kernel: Kernel, initramfs: Path, log: Path, streams: Streams,
-                   control: Control, qmp: Qmp) -> list[str]:
+                   control: Control) -> list[str]:
         options = self._options
         if options.icount:
             cpu = ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-smp", "1",
@@ -226,7 +225,9 @@ class Machine:
         elif kvm_works(kernel, initramfs):
             cpu = ["-accel", "kvm", "-smp", "2", "-cpu", "host"]
         else:
-            cpu = ["-accel", "tcg,thread=multi", "-smp", "2", "-cpu", "max"]
+            # Not thread=multi: QEMU before 8.1 may then run what the kernel has patched
+            # over on the other CPU (an int3 left of static_branch_disable()).
+            cpu = ["-accel", "tcg,thread=single", "-smp", "2", "-cpu", "max"]
         share = self._folder / "share"
         # 9p paths go into one option string, in which a comma would end them.
         for path in (options.repository, share):
@@ -244,7 +245,7 @@ class Machine:
                            f"mem-path={self._ram},share=on",
                 "-M", "q35,memory-backend=ram", "-m", f"{options.memory}M", *cpu,
                 "-kernel", str(kernel.image), "-initrd", str(initramfs), "-append", append,
-                "-serial", f"file:{log}", "-qmp", f"unix:{qmp.path},server=on,wait=off",
+                "-serial", f"file:{log}",
                 "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,"
                            "multidevs=remap",
                 "-virtfs", f"local,path={out},mount_tag=out,security_model=none",
