@@ -458,10 +458,15 @@ struct ai_model_load {
 };
 
 /**
+ * define AI_RANK_ANY - &ai_tensor_info.rank of a tensor that may have any shape
+ */
+#define AI_RANK_ANY 0xffffffffU
+
+/**
  * struct ai_tensor_info - what a model says of one input or output
  * @name: name inside the model, cut to fit
  * @dtype: &enum ai_dtype
- * @rank: number of dimensions
+ * @rank: number of dimensions, or %AI_RANK_ANY: the caller or the data decides
  * @dims: sizes; -1 for one that the caller or the data decides
  */
 struct ai_tensor_info {

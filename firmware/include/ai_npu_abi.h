@@ -248,6 +248,7 @@ struct npu_cpl {
 
 #define NPU_MESSAGE_BYTES 256
 #define NPU_MAX_DIMS 8
+#define NPU_RANK_ANY 0xffffffffU /* a tensor that may have any shape */
 #define NPU_MAX_TENSORS 64 /* inputs, and outputs */
 #define NPU_NAME_BYTES 128
 
@@ -272,7 +273,7 @@ struct npu_job_desc {
 struct npu_tensor_info {
 	char name[NPU_NAME_BYTES];
 	__u32 dtype;
-	__u32 rank;
+	__u32 rank; /* or NPU_RANK_ANY */
 	__s64 dims[NPU_MAX_DIMS]; /* -1: decided by the caller or the data */
 };
 

@@ -69,7 +69,6 @@ TensorSpec Model::read_spec(const Ort::TypeInfo& type, const std::string& name, 
     return spec;
 }
 
-/* A tensor of any rank is described by rank 0 and a first dimension of -1. */
 void Model::describe(npu_model_info& info) const
 {
     npu_tensor_info* to = info.tensor;
@@ -81,11 +80,9 @@ void Model::describe(npu_model_info& info) const
             *to = {};
             set_message(to->name, spec.name);
             to->dtype = spec.dtype;
-            to->rank = static_cast<__u32>(spec.dims.size());
+            to->rank = spec.has_shape ? static_cast<__u32>(spec.dims.size()) : NPU_RANK_ANY;
             for (std::size_t d = 0; d < spec.dims.size(); d++)
                 to->dims[d] = spec.dims[d] < 0 ? -1 : spec.dims[d];
-            if (!spec.has_shape)
-                to->dims[0] = -1;
             to++;
         }
     }

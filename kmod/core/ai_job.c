@@ -92,11 +92,14 @@ static int ai_check_shape(struct ai_call *call, const struct ai_tensor *t,
 			       "input %u '%s' has dtype %u (%s), the model takes %u (%s)",
 			       i, info->name, t->dtype, ai_dtype_name(t->dtype), info->dtype,
 			       ai_dtype_name(info->dtype));
-	if (t->rank != info->rank)
+	if (t->rank > AI_MAX_DIMS)
+		return ai_fail(call, -EINVAL, "input %u '%s' has rank %u, the most is %u", i,
+			       info->name, t->rank, AI_MAX_DIMS);
+	if (info->rank != AI_RANK_ANY && t->rank != info->rank)
 		return ai_fail(call, -EINVAL, "input %u '%s' has rank %u, the model takes %u", i,
 			       info->name, t->rank, info->rank);
 	for (d = 0; d < t->rank; d++)
-		if (info->dims[d] >= 0 && t->dims[d] != (u64)info->dims[d])
+		if (info->rank != AI_RANK_ANY && info->dims[d] >= 0 && t->dims[d] != (u64)info->dims[d])
 			return ai_fail(call, -EINVAL,
 				       "input %u '%s' has size %llu in dimension %u, the model takes %lld",
 				       i, info->name, t->dims[d], d, info->dims[d]);

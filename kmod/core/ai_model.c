@@ -114,10 +114,12 @@ static bool ai_model_io_valid(struct ai_tensor_info *io, u32 nr_inputs, u32 nr_o
 	if (nr_inputs > AI_MAX_TENSORS || nr_outputs > AI_MAX_TENSORS || !nr_outputs || !io)
 		return false;
 	for (i = 0; i < nr_inputs + nr_outputs; i++) {
-		if (!ai_dtype_known(io[i].dtype) || io[i].rank > AI_MAX_DIMS)
+		u32 rank = io[i].rank == AI_RANK_ANY ? 0 : io[i].rank;
+
+		if (!ai_dtype_known(io[i].dtype) || rank > AI_MAX_DIMS)
 			return false;
 		for (j = 0; j < AI_MAX_DIMS; j++) {
-			if (j >= io[i].rank)
+			if (j >= rank)
 				io[i].dims[j] = 0;
 			else if (io[i].dims[j] < -1)
 				return false;

@@ -93,10 +93,13 @@ static bool ai_npu_model_read_tensor(struct ai_tensor_info *to, const struct npu
 	ai_npu_text(to->name, sizeof(to->name), from->name, sizeof(from->name));
 	to->dtype = READ_ONCE(from->dtype);
 	to->rank = READ_ONCE(from->rank);
+	if (to->rank == NPU_RANK_ANY) {
+		to->rank = AI_RANK_ANY;
+		return true;
+	}
 	if (to->rank > AI_MAX_DIMS)
 		return false;
-	/* Those beyond the rank too: a tensor of any rank has -1 there. */
-	for (d = 0; d < AI_MAX_DIMS; d++)
+	for (d = 0; d < to->rank; d++)
 		to->dims[d] = READ_ONCE(from->dims[d]);
 	return true;
 }

@@ -6,6 +6,7 @@
  *
  *	in NAME DTYPE DIM...	an input; a DIM of -1 is the caller's choice
  *	out NAME DTYPE DIM...	an output; a DIM of -1 is that of the first input
+ *				(* for DIM...: of any rank, or as the first input)
  *	op null|copy		null (default) touches no data, copy copies input i
  *				to output i where the sizes are equal and clears
  *				the output where they are not
@@ -60,6 +61,10 @@ static int ai_sim_parse_tensor(struct ai_sim_model *sm, char *rest, struct ai_te
 	word = strsep(&rest, " ");
 	if (!word || kstrtou32(word, 10, &info->dtype))
 		return ai_sim_refuse(sm, "tensor '%s' has no data type", info->name);
+	if (rest && !strcmp(rest, "*")) {
+		info->rank = AI_RANK_ANY;
+		return 0;
+	}
 	while ((word = strsep(&rest, " "))) {
 		if (info->rank == AI_MAX_DIMS)
 			return ai_sim_refuse(sm, "tensor '%s' has more than %u dimensions",
@@ -205,6 +210,23 @@ static void ai_sim_model_unload(struct ai_device *adev, struct ai_model *model)
 
 /* ---- jobs ---- */
 
+/* What the model leaves open is as with the first input. */
+static void ai_sim_shape(const struct ai_sim_model *sm, const struct ai_job *job,
+			 const struct ai_tensor_info *info, struct ai_job_tensor *out)
+{
+	u32 given = sm->nr_inputs ? job->tensor[0].rank : 0;
+	bool any = info->rank == AI_RANK_ANY;
+	u32 d;
+
+	out->rank = any ? given : info->rank;
+	for (d = 0; d < out->rank; d++) {
+		if (!any && info->dims[d] >= 0)
+			out->dims[d] = info->dims[d];
+		else
+			out->dims[d] = d < given ? job->tensor[0].dims[d] : 1;
+	}
+}
+
 /* The shapes of the outputs; false if one does not fit, with all sizes set. */
 static bool ai_sim_shapes(struct ai_sim_model *sm, struct ai_job *job)
 {
@@ -218,14 +240,9 @@ static bool ai_sim_shapes(struct ai_sim_model *sm, struct ai_job *job)
 							     ai_dtype_bytes(info->dtype);
 
 		out->dtype = info->dtype;
-		out->rank = info->rank;
-		for (d = 0; d < info->rank; d++) {
-			out->dims[d] = info->dims[d];
-			if (info->dims[d] < 0)
-				out->dims[d] = sm->nr_inputs && d < job->tensor[0].rank ?
-					       job->tensor[0].dims[d] : 1;
+		ai_sim_shape(sm, job, info, out);
+		for (d = 0; d < out->rank; d++)
 			bytes = size_mul(bytes, out->dims[d]);
-		}
 		if (info->dtype == AI_DTYPE_STRING)
 			bytes = size_add(bytes, sizeof(u64));
 		out->needed = bytes;

@@ -32,12 +32,13 @@ std::string name_of_file(const std::string& path)
 
 TensorInfo from_kernel(const ai_tensor_info& info)
 {
-    std::size_t rank = std::min<std::size_t>(info.rank, AI_MAX_DIMS);
     TensorInfo out;
 
     out.name = detail::text_of(info.name);
     out.dtype = static_cast<DType>(info.dtype);
-    out.dims.assign(info.dims, info.dims + rank);
+    out.any_rank = info.rank == AI_RANK_ANY;
+    if (!out.any_rank)
+        out.dims.assign(info.dims, info.dims + std::min<std::size_t>(info.rank, AI_MAX_DIMS));
     return out;
 }
 
@@ -56,6 +57,8 @@ std::optional<std::size_t> index_of(std::span<const TensorInfo> infos, std::stri
 
 std::optional<Shape> TensorInfo::shape() const
 {
+    if (any_rank)
+        return std::nullopt;
     Result<Shape> shape = Shape::from(dims);
 
     return shape ? std::optional(*shape) : std::nullopt;
@@ -63,7 +66,8 @@ std::optional<Shape> TensorInfo::shape() const
 
 std::string to_string(const TensorInfo& info)
 {
-    return info.name + ": " + dtype_name(info.dtype) + " " + shape_text(info.dims);
+    return info.name + ": " + dtype_name(info.dtype) + " " +
+           (info.any_rank ? "[...]" : shape_text(info.dims));
 }
 
 Result<Model> Model::load(const Session& session, std::span<const std::byte> artefact,

@@ -187,6 +187,48 @@ static void test_dynamic(void)
 	FAILS(fix.fd, AI_INFER, &fix.call, EINVAL, "5");
 }
 
+static void test_any_rank(void)
+{
+	static const char text[] = "ai-sim-model 1\nop copy\nin x 1 *\nout y 1 *\n";
+	struct ai_tensor_info io[2];
+	AI_ARG(ai_model_info, info);
+	struct fixture fix;
+	uint32_t rank, d;
+
+	fixture_open(&fix, SIM_FAST, MODEL_COPY);
+	fix.call.model = ai_load(fix.fd, SIM_FAST, text);
+	info.model = fix.call.model;
+	info.tensors = (uintptr_t)io;
+	info.capacity = 2;
+	WORKS(fix.fd, AI_MODEL_INFO, &info);
+	EXPECT(io[0].rank == AI_RANK_ANY && io[1].rank == AI_RANK_ANY, "ranks %u and %u",
+	       io[0].rank, io[1].rank);
+	EXPECT(all_bytes(io[0].dims, sizeof(io[0].dims), 0), "sizes");
+
+	memset(fix.in.dims, 0, sizeof(fix.in.dims));
+	for (rank = 0; rank <= AI_MAX_DIMS; rank++) {
+		fix.in.rank = rank;
+		fix.in.bytes = 4ULL << rank;
+		fix.out.bytes = PAGE;
+		memset(fix.y, 0, PAGE);
+		WORKS(fix.fd, AI_INFER, &fix.call);
+		EXPECT(fix.out.rank == rank, "rank %u of %u", fix.out.rank, rank);
+		for (d = 0; d < AI_MAX_DIMS; d++)
+			EXPECT(fix.out.dims[d] == (d < rank ? 2 : 0), "dimension %u of %u", d, rank);
+		EXPECT(!memcmp(fix.x, fix.y, fix.in.bytes), "data");
+		if (rank < AI_MAX_DIMS)
+			fix.in.dims[rank] = 2;
+	}
+	fix.in.rank = AI_MAX_DIMS + 1;
+	FAILS(fix.fd, AI_INFER, &fix.call, EINVAL, "9");
+	fix.in.rank = AI_RANK_ANY;
+	FAILS(fix.fd, AI_INFER, &fix.call, EINVAL, NULL);
+	/* What is beyond the rank must be 0 here, too. */
+	fix.in.rank = 1;
+	fix.in.bytes = 8;
+	FAILS(fix.fd, AI_INFER, &fix.call, EINVAL, "beyond");
+}
+
 static void test_too_small(void)
 {
 	struct fixture fix;
@@ -434,6 +476,7 @@ static const struct tap_test tests[] = {
 	{ "waiting counts as queue time", test_queue_time, 0 },
 	{ "64 inputs and 64 outputs", test_many_tensors, 0 },
 	{ "dynamic shapes", test_dynamic, 0 },
+	{ "any rank", test_any_rank, 0 },
 	{ "an output too small says what it needs", test_too_small, 0 },
 	{ "scalars", test_scalar, 0 },
 	{ "tensors without elements", test_empty, 0 },

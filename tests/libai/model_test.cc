@@ -21,6 +21,20 @@ protected:
     }
 };
 
+TEST_F(ModelTest, DescribesTensorsOfAnyRank)
+{
+    kernel->model = {{tensor_info("x", AI_DTYPE_FLOAT, {})},
+                     {tensor_info("y", AI_DTYPE_FLOAT, {})}};
+    kernel->model.inputs[0].rank = AI_RANK_ANY;
+    ai::Model model = ai::Model::load(session, artefact).or_throw();
+
+    EXPECT_TRUE(model.inputs()[0].any_rank);
+    EXPECT_EQ(model.inputs()[0].shape(), std::nullopt);
+    EXPECT_EQ(ai::to_string(model.inputs()[0]), "x: float32 [...]");
+    EXPECT_FALSE(model.outputs()[0].any_rank);
+    EXPECT_EQ(model.outputs()[0].shape(), ai::Shape());
+}
+
 TEST_F(ModelTest, DescribesInputsAndOutputs)
 {
     ai::Model model = load(session, {1, 3, -1, -1}, {1, 10});

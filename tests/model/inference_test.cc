@@ -218,6 +218,18 @@ TEST_F(Inference, ScalarsAndNoElements)
     EXPECT_EQ(ran.described[0].dims[0], 0u);
 }
 
+TEST_F(Inference, AnyShape)
+{
+    std::uint64_t model = load(any_shape_model());
+
+    for (const std::vector<std::int64_t>& dims : {std::vector<std::int64_t>{}, {1}, {1, 1, 1, 1}}) {
+        Ran ran = run(model, {floats(dims, {3})});
+        ASSERT_EQ(ran.cpl.status, NPU_ST_OK) << ran.message;
+        EXPECT_EQ(ran.described[0].rank, dims.size());
+        EXPECT_EQ(compare(ran.outputs[0], floats(dims, {-3})), "");
+    }
+}
+
 TEST_F(Inference, MisalignedGoesThroughTheDevice)
 {
     std::uint64_t model = load(one_op_model("Neg", {{1000}}, {1000}));

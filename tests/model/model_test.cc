@@ -46,6 +46,16 @@ TEST(Model, Description)
     EXPECT_EQ(host.state_number("models"), 0);
 }
 
+TEST(Model, AnyShape)
+{
+    Host host;
+    Host::Loaded loaded = host.load(any_shape_model());
+
+    ASSERT_EQ(loaded.cpl.status, NPU_ST_OK) << loaded.info->message;
+    EXPECT_EQ(loaded.info->tensor[0].rank, NPU_RANK_ANY);
+    EXPECT_EQ(loaded.info->tensor[1].rank, NPU_RANK_ANY);
+}
+
 TEST(Model, Refusals)
 {
     Host host;

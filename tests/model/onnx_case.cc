@@ -318,6 +318,18 @@ Bytes pass_through_model()
     return serialised(model);
 }
 
+Bytes any_shape_model()
+{
+    onnx::ModelProto model = empty_model();
+
+    for (auto* info : {model.mutable_graph()->add_input(), model.mutable_graph()->add_output()})
+        info->mutable_type()->mutable_tensor_type()->set_elem_type(1);
+    model.mutable_graph()->mutable_input(0)->set_name("x");
+    model.mutable_graph()->mutable_output(0)->set_name("y");
+    add_node(model, "Neg", {"x"}, "y");
+    return serialised(model);
+}
+
 Bytes constant_output_model()
 {
     onnx::ModelProto model = empty_model();

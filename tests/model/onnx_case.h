@@ -65,6 +65,8 @@ Bytes one_op_model(const std::string& op, const std::vector<std::vector<std::int
 Bytes concat_model(std::int64_t output);
 /* x as it is, and -x */
 Bytes pass_through_model();
+/* -x, without a word on shapes */
+Bytes any_shape_model();
 /* A weight as it is, and the weight added to x */
 Bytes constant_output_model();
 /* y of as many zeroes as x says */

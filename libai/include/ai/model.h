@@ -25,12 +25,13 @@ struct TensorInfo {
     std::string name;
     DType dtype = DType::kUndefined;
     std::vector<std::int64_t> dims; /* -1: the caller or the data decides */
+    bool any_rank = false;          /* it may have any shape, dims is empty */
 
-    /* The shape, if no dimension is free. */
+    /* The shape, if nothing of it is free. */
     std::optional<Shape> shape() const;
 };
 
-/* For people, for example "x: float32 [1,3,?,?]". */
+/* For people, for example "x: float32 [1,3,?,?]", or "x: float32 [...]" of any shape. */
 AI_EXPORT std::string to_string(const TensorInfo& info);
 
 enum class ModelState : std::uint32_t { kCompiling = 0, kReady = 1, kFailed = 2 };
