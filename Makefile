@@ -85,8 +85,8 @@ install: build ## install library, headers and tools (DESTDIR=, PREFIX=)
 run: modules-stock build ## read the text in a picture (IMAGE=path) on the reference NPU
 	@tools/run-ocr "$(IMAGE)"
 
-check: modules-stock build ## run the tests (on the stock kernel)
-	@tools/check 15-uapi 30-npu-model 40-libai 45-kselftest 50-npu-faults 60-conformance 61-ocr 62-ai-run
+check: modules-stock modules-debug build ## run all tests, on the stock and the debug kernel
+	@tools/check
 
 bench: modules-stock build ## measure speed and size, into out/bench.json
 	@tests/bench/run

@@ -93,6 +93,7 @@ public:
             out_names.push_back(name.c_str());
         auto out = session_.Run(Ort::RunOptions(), in_names.data(), in.data(), in.size(),
                                 out_names.data(), out_names.size());
+        outputs.reserve(out.size());
         for (const Ort::Value& value : out)
             outputs.push_back(from_ort(value));
         return outputs;
