@@ -84,6 +84,7 @@ static int ai_check_shape(struct ai_call *call, const struct ai_tensor *t,
 			  const struct ai_tensor_info *info, u32 i)
 {
 	u32 element = ai_dtype_bytes(info->dtype);
+	bool any_rank = info->rank == AI_RANK_ANY;
 	u64 bytes, least;
 	u32 d;
 
@@ -95,11 +96,11 @@ static int ai_check_shape(struct ai_call *call, const struct ai_tensor *t,
 	if (t->rank > AI_MAX_DIMS)
 		return ai_fail(call, -EINVAL, "input %u '%s' has rank %u, the most is %u", i,
 			       info->name, t->rank, AI_MAX_DIMS);
-	if (info->rank != AI_RANK_ANY && t->rank != info->rank)
+	if (!any_rank && t->rank != info->rank)
 		return ai_fail(call, -EINVAL, "input %u '%s' has rank %u, the model takes %u", i,
 			       info->name, t->rank, info->rank);
 	for (d = 0; d < t->rank; d++)
-		if (info->rank != AI_RANK_ANY && info->dims[d] >= 0 && t->dims[d] != (u64)info->dims[d])
+		if (!any_rank && info->dims[d] >= 0 && t->dims[d] != (u64)info->dims[d])
 			return ai_fail(call, -EINVAL,
 				       "input %u '%s' has size %llu in dimension %u, the model takes %lld",
 				       i, info->name, t->dims[d], d, info->dims[d]);

@@ -96,7 +96,8 @@ static int ai_region_add_chunk(struct ai_region *region, u32 *capacity, unsigned
 		u32 more = max(*capacity * 2, 16U);
 		struct ai_chunk *chunks;
 
-		chunks = kvmalloc_array(more, sizeof(*chunks), GFP_KERNEL_ACCOUNT);
+		chunks = kvmalloc_array(more, sizeof(*chunks),
+					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 		if (!chunks)
 			return -ENOMEM;
 		memcpy(chunks, region->chunks, region->nr_chunks * sizeof(*chunks));
@@ -650,7 +651,7 @@ void *ai_region_vmap(struct ai_region *region)
 	if (region->nr_chunks == 1)
 		return page_address(pfn_to_page(region->chunks[0].pfn));
 
-	pages = kvmalloc_array(region->nr_pages, sizeof(*pages), GFP_KERNEL);
+	pages = kvmalloc_array(region->nr_pages, sizeof(*pages), GFP_KERNEL | __GFP_NOWARN);
 	if (!pages)
 		return NULL;
 	for (i = 0; i < region->nr_chunks; i++)

@@ -301,6 +301,9 @@ enum ai_npu_rung {
  * @watchdog_work: looks at the heartbeat
  * @abort_work: escalates aborts
  * @event_work: looks at state, throttling and memory errors
+ * @pause_work: keeps all of these from running while the bus resets the device
+ * @paused: @pause_work runs
+ * @resume: @pause_work shall end
  * @lock: @wanted and what follows
  * @wanted: rung to begin with
  * @pending: a recovery is wanted
@@ -326,6 +329,9 @@ struct ai_npu_recovery {
 	struct delayed_work watchdog_work;
 	struct delayed_work abort_work;
 	struct work_struct event_work;
+	struct work_struct pause_work;
+	struct completion paused;
+	struct completion resume;
 	spinlock_t lock; /* wanted and what follows */
 	enum ai_npu_rung wanted;
 	bool pending;
@@ -556,6 +562,8 @@ void ai_npu_recovery_wait_stop(struct ai_npu *npu, int stops, const char *why);
 int ai_npu_recovery_manual(struct ai_npu *npu);
 bool ai_npu_recovery_alive(struct ai_npu *npu);
 void ai_npu_recovery_gone(struct ai_npu *npu);
+void ai_npu_recovery_pause(struct ai_npu *npu);
+void ai_npu_recovery_resume(struct ai_npu *npu);
 void ai_npu_recovery_event(struct ai_npu *npu);
 void ai_npu_recovery_expect_abort(struct ai_npu *npu);
 const char *ai_npu_rung_name(enum ai_npu_rung rung);

@@ -339,14 +339,18 @@ static void ai_npu_shutdown(struct pci_dev *pdev)
 	ai_npu_halt(npu);
 }
 
-/* Somebody had the bus reset the function: nothing is known of its state now. */
+static void ai_npu_reset_prepare(struct pci_dev *pdev)
+{
+	ai_npu_recovery_pause(pci_get_drvdata(pdev));
+}
+
 static void ai_npu_reset_done(struct pci_dev *pdev)
 {
-	ai_npu_recovery_request(pci_get_drvdata(pdev), AI_NPU_RUNG_FIRMWARE, false,
-				"the bus has reset the device");
+	ai_npu_recovery_resume(pci_get_drvdata(pdev));
 }
 
 static const struct pci_error_handlers ai_npu_error_handlers = {
+	.reset_prepare = ai_npu_reset_prepare,
 	.reset_done = ai_npu_reset_done,
 };
 

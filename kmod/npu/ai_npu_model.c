@@ -120,7 +120,8 @@ static struct ai_tensor_info *ai_npu_model_read(struct ai_npu_model *m, u32 *nr_
 				 m->model->id, *nr_inputs, *nr_outputs, NPU_MAX_TENSORS);
 		return ERR_PTR(-EIO);
 	}
-	io = kvcalloc(*nr_inputs + *nr_outputs + 1, sizeof(*io), GFP_KERNEL_ACCOUNT);
+	io = kvcalloc(*nr_inputs + *nr_outputs + 1, sizeof(*io),
+		      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!io)
 		return ERR_PTR(-ENOMEM);
 	for (i = 0; i < *nr_inputs + *nr_outputs; i++) {

@@ -520,6 +520,41 @@ int ai_npu_recovery_manual(struct ai_npu *npu)
 	return 0;
 }
 
+/* ---- resets by the bus ---- */
+
+static void ai_npu_recovery_sit_out(struct work_struct *work)
+{
+	struct ai_npu_recovery *r = container_of(work, struct ai_npu_recovery, pause_work);
+
+	complete(&r->paused);
+	wait_for_completion(&r->resume);
+}
+
+/**
+ * ai_npu_recovery_pause() - let the bus reset the device
+ * @npu: the device
+ *
+ * While that lasts nothing can be read, which must not be taken for a fault. What
+ * runs on the workqueue ends before this returns, and waits afterwards.
+ */
+void ai_npu_recovery_pause(struct ai_npu *npu)
+{
+	struct ai_npu_recovery *r = &npu->recovery;
+
+	reinit_completion(&r->paused);
+	reinit_completion(&r->resume);
+	queue_work(r->wq, &r->pause_work);
+	wait_for_completion(&r->paused);
+}
+
+/* The bus has reset the device: nothing is known of its state. */
+void ai_npu_recovery_resume(struct ai_npu *npu)
+{
+	ai_npu_recovery_request(npu, AI_NPU_RUNG_FIRMWARE, false,
+				"the bus has reset the device");
+	complete(&npu->recovery.resume);
+}
+
 /* ---- life ---- */
 
 int ai_npu_recovery_init(struct ai_npu *npu)
@@ -532,6 +567,9 @@ int ai_npu_recovery_init(struct ai_npu *npu)
 	INIT_DELAYED_WORK(&r->watchdog_work, ai_npu_watchdog);
 	INIT_DELAYED_WORK(&r->abort_work, ai_npu_abort_escalate);
 	INIT_WORK(&r->event_work, ai_npu_event);
+	INIT_WORK(&r->pause_work, ai_npu_recovery_sit_out);
+	init_completion(&r->paused);
+	init_completion(&r->resume);
 	r->wq = alloc_ordered_workqueue(AI_NPU_NAME "-%s", WQ_MEM_RECLAIM, pci_name(npu->pdev));
 	return r->wq ? 0 : -ENOMEM;
 }

@@ -142,7 +142,7 @@ static int ai_sim_read(struct ai_sim_model *sm)
 		return ai_sim_refuse(sm,
 				     "the artefact has %llu bytes, a model of ai_sim at most %u",
 				     model->bytes, AI_SIM_MAX_TEXT);
-	text = kvmalloc(model->bytes + 1, GFP_KERNEL);
+	text = kvmalloc(model->bytes + 1, GFP_KERNEL | __GFP_NOWARN);
 	artefact = ai_region_vmap(model->artefact);
 	if (text && artefact) {
 		memcpy(text, artefact, model->bytes);
@@ -179,7 +179,7 @@ static void ai_sim_load_work(struct work_struct *work)
 
 static int ai_sim_model_load(struct ai_device *adev, struct ai_model *model)
 {
-	struct ai_sim_model *sm = kvzalloc(sizeof(*sm), GFP_KERNEL);
+	struct ai_sim_model *sm = kvzalloc(sizeof(*sm), GFP_KERNEL | __GFP_NOWARN);
 	int ret;
 
 	if (!sm)
