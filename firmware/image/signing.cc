@@ -7,26 +7,18 @@
 #include <iterator>
 #include <system_error>
 
-#include <openssl/bio.h>
-#include <openssl/pem.h>
+#include <gnutls/crypto.h>
 
 namespace ai0::npu {
 
 namespace {
 
-struct FreeBio {
-    void operator()(BIO* bio) const { BIO_free(bio); }
-};
-
-struct FreeContext {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
-
-using Context = std::unique_ptr<EVP_MD_CTX, FreeContext>;
-
-const unsigned char* bytes_of(std::span<const std::byte> data)
+/* The library takes what it only reads as unsigned char without const. */
+gnutls_datum_t datum_of(std::span<const std::byte> data)
 {
-    return reinterpret_cast<const unsigned char*>(data.data());
+    auto* bytes = const_cast<std::byte*>(data.data());
+
+    return {reinterpret_cast<unsigned char*>(bytes), static_cast<unsigned int>(data.size())};
 }
 
 } // namespace
@@ -35,7 +27,7 @@ Sha256 sha256(std::span<const std::byte> data)
 {
     Sha256 digest{};
 
-    EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+    gnutls_hash_fast(GNUTLS_DIG_SHA256, data.data(), data.size(), digest.data());
     return digest;
 }
 
@@ -51,32 +43,65 @@ std::string to_hex(std::span<const std::uint8_t> bytes)
     return text;
 }
 
+bool Key::import(std::string text, bool is_private)
+{
+    gnutls_datum_t pem = datum_of(std::as_bytes(std::span(text)));
+    gnutls_privkey_t private_key = nullptr;
+    gnutls_pubkey_t public_key = nullptr;
+
+    if (gnutls_pubkey_init(&public_key) < 0)
+        return false;
+    public_.reset(public_key);
+    if (!is_private)
+        return gnutls_pubkey_import(public_key, &pem, GNUTLS_X509_FMT_PEM) >= 0;
+
+    if (gnutls_privkey_init(&private_key) < 0)
+        return false;
+    private_.reset(private_key);
+    return gnutls_privkey_import_x509_raw(private_key, &pem, GNUTLS_X509_FMT_PEM, nullptr, 0) >=
+               0 &&
+           gnutls_pubkey_import_privkey(public_key, private_key, 0, 0) >= 0;
+}
+
+/* False if it is no key for Ed25519. */
+bool Key::export_public()
+{
+    gnutls_ecc_curve_t curve{};
+    gnutls_datum_t raw{};
+
+    if (gnutls_pubkey_get_pk_algorithm(public_.get(), nullptr) != GNUTLS_PK_EDDSA_ED25519 ||
+        gnutls_pubkey_export_ecc_raw(public_.get(), &curve, &raw, nullptr) < 0)
+        return false;
+    bool fits = raw.size == raw_.size();
+    if (fits)
+        std::copy_n(raw.data, raw.size, raw_.begin());
+    gnutls_free(raw.data);
+    return fits;
+}
+
 std::optional<Key> Key::read(const std::string& pem, bool is_private, std::string& error)
 {
     std::ifstream file(pem, std::ios::binary);
+    Key key;
 
     if (!file) {
         error = "the key " + pem + " cannot be opened (" + std::generic_category().message(errno) +
                 "); name a readable PEM file";
         return std::nullopt;
     }
-    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    std::unique_ptr<BIO, FreeBio> bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-    EVP_PKEY* key = is_private ? PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr)
-                               : PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr);
-    if (!key) {
+    if (!key.import({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()},
+                    is_private)) {
         error = "no " + std::string(is_private ? "private" : "public") + " key was found in " +
                 pem + ", needed is an Ed25519 key in PEM form";
         return std::nullopt;
     }
-    Key result(key);
-    if (EVP_PKEY_get_id(key) != EVP_PKEY_ED25519) {
+    if (!key.export_public()) {
         error = "the key in " + pem +
                 " is of another kind, needed is Ed25519; make one with "
                 "openssl genpkey -algorithm ed25519";
         return std::nullopt;
     }
-    return result;
+    return key;
 }
 
 std::optional<Key> Key::read_private(const std::string& pem, std::string& error)
@@ -91,36 +116,35 @@ std::optional<Key> Key::read_public(const std::string& pem, std::string& error)
 
 KeyId Key::id() const
 {
-    std::array<unsigned char, 32> raw{};
-    std::size_t bytes = raw.size();
+    Sha256 digest = sha256(std::as_bytes(std::span(raw_)));
     KeyId id{};
 
-    EVP_PKEY_get_raw_public_key(key_.get(), raw.data(), &bytes);
-    Sha256 digest = sha256(std::as_bytes(std::span(raw)));
     std::copy_n(digest.begin(), id.size(), id.begin());
     return id;
 }
 
 bool Key::sign(std::span<const std::byte> data, Signature& signature) const
 {
-    Context context(EVP_MD_CTX_new());
-    std::size_t bytes = signature.size();
+    gnutls_datum_t in = datum_of(data);
+    gnutls_datum_t out{};
 
-    return context &&
-           EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1 &&
-           EVP_DigestSign(context.get(), signature.data(), &bytes, bytes_of(data), data.size()) ==
-               1 &&
-           bytes == signature.size();
+    if (!private_ ||
+        gnutls_privkey_sign_data2(private_.get(), GNUTLS_SIGN_EDDSA_ED25519, 0, &in, &out) < 0)
+        return false;
+    bool fits = out.size == signature.size();
+    if (fits)
+        std::copy_n(out.data, out.size, signature.begin());
+    gnutls_free(out.data);
+    return fits;
 }
 
 bool Key::verify(std::span<const std::byte> data, std::span<const std::uint8_t, 64> signature) const
 {
-    Context context(EVP_MD_CTX_new());
+    gnutls_datum_t in = datum_of(data);
+    gnutls_datum_t given = datum_of(std::as_bytes(signature));
 
-    return context &&
-           EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1 &&
-           EVP_DigestVerify(context.get(), signature.data(), signature.size(), bytes_of(data),
-                            data.size()) == 1;
+    return gnutls_pubkey_verify_data2(public_.get(), GNUTLS_SIGN_EDDSA_ED25519, 0, &in, &given) >=
+           0;
 }
 
 } // namespace ai0::npu

@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-#include <openssl/evp.h>
+#include <gnutls/abstract.h>
 
 namespace ai0::npu {
 
@@ -39,13 +39,19 @@ public:
 
 private:
     struct Free {
-        void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+        void operator()(gnutls_privkey_t key) const { gnutls_privkey_deinit(key); }
+        void operator()(gnutls_pubkey_t key) const { gnutls_pubkey_deinit(key); }
     };
+    using Raw = std::array<std::uint8_t, 32>;
 
-    explicit Key(EVP_PKEY* key) : key_(key) {}
+    Key() = default;
     static std::optional<Key> read(const std::string& pem, bool is_private, std::string& error);
+    bool import(std::string text, bool is_private);
+    bool export_public();
 
-    std::unique_ptr<EVP_PKEY, Free> key_;
+    std::unique_ptr<gnutls_privkey_st, Free> private_;
+    std::unique_ptr<gnutls_pubkey_st, Free> public_;
+    Raw raw_{}; /* of the public key */
 };
 
 } // namespace ai0::npu
