@@ -103,14 +103,27 @@ static struct ai_as *ai_as_create(struct ai_call *call, struct ai_device *adev, 
 	return ERR_PTR(ret);
 }
 
+/* False for one that has gone, too: it takes no job. */
+static bool ai_device_has_as(struct ai_device *adev)
+{
+	bool has;
+	int idx;
+
+	if (!ai_device_enter(adev, &idx))
+		return false;
+	has = adev->ops->as_create;
+	ai_device_exit(idx);
+	return has;
+}
+
 /**
  * ai_file_as() - the address space of the caller's file on a device
  * @call: the call
  * @adev: the device
  * @until: how long to wait for a device that recovers, 0: as long as it takes
  *
- * Return: the address space with a reference, NULL for a device that has none,
- * or an error pointer.
+ * Return: the address space with a reference, NULL for a device that has none or
+ * has gone, or an error pointer.
  */
 struct ai_as *ai_file_as(struct ai_call *call, struct ai_device *adev, ktime_t until)
 {
@@ -118,7 +131,7 @@ struct ai_as *ai_file_as(struct ai_call *call, struct ai_device *adev, ktime_t u
 	struct ai_as *as, *stale = NULL;
 	int ret;
 
-	if (!adev->ops->as_create)
+	if (!ai_device_has_as(adev))
 		return NULL;
 
 	if (mutex_lock_killable(&file->as_lock))

@@ -356,9 +356,11 @@ void ai_device_read_sensors(struct ai_device *adev, struct ai_sensors *sensors)
 	int idx;
 
 	memset(sensors, 0, sizeof(*sensors));
-	if (!adev->ops->sensors || !ai_device_enter(adev, &idx))
+	/* The operations are the driver's, which goes when it is not entered. */
+	if (!ai_device_enter(adev, &idx))
 		return;
-	adev->ops->sensors(adev, sensors);
+	if (adev->ops->sensors)
+		adev->ops->sensors(adev, sensors);
 	ai_device_exit(idx);
 }
 

@@ -91,6 +91,8 @@ struct ai_device_ops {
 	 * ai_job_requeue() will be called, once; it may already have been.
 	 * Another value: the job was not taken and ends with that error.
 	 * At most &ai_device.queue_depth jobs are in flight.
+	 * @abort may come before: under the lock that it takes, look whether
+	 * &ai_job.abort_error is set, and end the job with it if it is.
 	 */
 	int (*submit)(struct ai_device *adev, struct ai_job *job);
 	/**

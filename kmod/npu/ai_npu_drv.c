@@ -143,6 +143,8 @@ static int ai_npu_start(struct ai_npu *npu)
 	ret = ai_npu_to_rom(npu);
 	if (ret)
 		return ret;
+	/* Not before: who had it last may have left it at work. */
+	pci_set_master(npu->pdev);
 	ai_npu_hw_describe(npu);
 	ret = ai_npu_fw_boot(npu, ai_npu_timeout(&ai_npu_firmware_restart_timeout_ms));
 	if (ret)
@@ -259,7 +261,6 @@ static int ai_npu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		goto fini_jobs;
 
-	pci_set_master(pdev);
 	ret = ai_npu_irqs_init(npu);
 	if (ret)
 		goto cut_off;

@@ -249,6 +249,7 @@ int ai_npu_job_submit(struct ai_device *adev, struct ai_job *job)
 	struct ai_npu_slot *slot = NULL;
 	unsigned long flags;
 	int ret = -EBUSY;
+	int aborted;
 	u32 i;
 
 	if (job->nr_inputs > NPU_MAX_TENSORS || job->nr_outputs > NPU_MAX_TENSORS)
@@ -258,7 +259,9 @@ int ai_npu_job_submit(struct ai_device *adev, struct ai_job *job)
 	for (i = 0; i < AI_NPU_JOBS && !slot; i++)
 		if (!npu->slots[i].job)
 			slot = &npu->slots[i];
-	if (!WARN_ON_ONCE(!slot)) {
+	/* ai_npu_job_abort() has not found it in a slot then. */
+	aborted = READ_ONCE(job->abort_error);
+	if (!WARN_ON_ONCE(!slot) && !aborted) {
 		ai_npu_job_describe(job, slot->desc);
 		cmd.desc_addr = slot->desc_dma;
 		slot->job = job;
@@ -270,6 +273,15 @@ int ai_npu_job_submit(struct ai_device *adev, struct ai_job *job)
 	}
 	spin_unlock_irqrestore(&queue->lock, flags);
 
+	if (aborted) {
+		struct ai_job_result result = {
+			.error = aborted,
+			.message = "it was ended before the device took it",
+		};
+
+		ai_job_done(job, &result);
+		return 0;
+	}
 	/* A recovery began after ai.ko had chosen the job: it waits like the others. */
 	if (ret == -ESHUTDOWN || ret == -EBUSY) {
 		ai_job_requeue(job);

@@ -463,7 +463,7 @@ int ai_npu_as_create(struct ai_device *adev, struct ai_as *ai_as)
 	}
 
 	/* It may have taken the command all the same, and walk the tables. */
-	if (ret == -ETIME)
+	if (ret == -ETIME || ret == -EIO)
 		ai_npu_recovery_wait_stop(npu, stops, "the device did not take an address space");
 	ai_npu_as_free(npu, as);
 	if (ret == -ESHUTDOWN || ret == -ETIME)

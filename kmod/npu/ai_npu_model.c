@@ -233,6 +233,16 @@ free:
 	return ERR_PTR(ret);
 }
 
+/* The driver gives up on a model that waits or is being loaded. */
+static void ai_npu_model_fail(struct ai_npu_model *m, int error, const char *reason)
+{
+	lockdep_assert_held(&m->npu->model_mutex);
+	m->error = error;
+	m->reason = reason;
+	m->state = AI_NPU_MODEL_REPORTING;
+	queue_work(system_unbound_wq, &m->report_work);
+}
+
 int ai_npu_model_load(struct ai_device *adev, struct ai_model *model)
 {
 	struct ai_npu *npu = adev->driver_data;
@@ -244,6 +254,9 @@ int ai_npu_model_load(struct ai_device *adev, struct ai_model *model)
 	mutex_lock(&npu->model_mutex);
 	list_add_tail(&m->node, &npu->models);
 	ai_npu_model_send(m);
+	/* ai_npu_models_lost() may have come before it was in the list. */
+	if (READ_ONCE(npu->lost) && m->state == AI_NPU_MODEL_WAITING)
+		ai_npu_model_fail(m, -ENODEV, "the device failed before the model was ready");
 	mutex_unlock(&npu->model_mutex);
 	return 0;
 }
@@ -295,16 +308,6 @@ void ai_npu_model_unload(struct ai_device *adev, struct ai_model *model)
 }
 
 /* ---- recovery and watchdog ---- */
-
-/* The driver gives up on a model that waits or is being loaded. */
-static void ai_npu_model_fail(struct ai_npu_model *m, int error, const char *reason)
-{
-	lockdep_assert_held(&m->npu->model_mutex);
-	m->error = error;
-	m->reason = reason;
-	m->state = AI_NPU_MODEL_REPORTING;
-	queue_work(system_unbound_wq, &m->report_work);
-}
 
 static bool ai_npu_model_pending(const struct ai_npu_model *m)
 {

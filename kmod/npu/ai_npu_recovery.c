@@ -65,11 +65,12 @@ static u32 ai_npu_recovery_ask(struct ai_npu *npu, enum ai_npu_rung rung, bool b
 			       const char *reason)
 {
 	struct ai_npu_recovery *r = &npu->recovery;
-	int stops = atomic_read(&npu->stops);
 	unsigned long flags;
 	u32 ticket;
+	int stops;
 
 	spin_lock_irqsave(&r->lock, flags);
+	stops = atomic_read(&npu->stops);
 	if (!r->pending || r->stops != stops) {
 		r->wanted = rung;
 		r->blame = blame;
@@ -171,6 +172,8 @@ static int ai_npu_rung_full(struct ai_npu *npu, enum ai_npu_rung rung)
 		return ret;
 	ai_npu_queues_stopped(npu);
 
+	/* Not before: one that was lost may go on with memory that was given back. */
+	pci_set_master(npu->pdev);
 	ret = ai_npu_fw_boot(npu, ms / 2);
 	if (!ret)
 		ret = ai_npu_mmu_restore(npu);
@@ -232,6 +235,10 @@ static void ai_npu_recovery_lost(struct ai_npu *npu, const struct ai_npu_recover
 {
 	WRITE_ONCE(npu->lost, true);
 	ai_npu_queues_close(npu);
+	/* It may run all the same; what it works on is about to be given back. */
+	if (!READ_ONCE(npu->gone) &&
+	    ai_npu_hw_to_rom(npu, ai_npu_rung_ms(AI_NPU_RUNG_FIRMWARE) / 2))
+		ai_npu_hw_power_cycle(npu, ai_npu_rung_ms(AI_NPU_RUNG_POWER) / 2);
 	ai_npu_hw_cut_off(npu);
 	ai_npu_queues_stopped(npu);
 	ai_device_new_generation(npu->adev);
@@ -316,7 +323,6 @@ static void ai_npu_recovery_run(struct ai_npu *npu, struct ai_npu_recovery_run *
 	if (run->manual) {
 		memset(npu->recovery.recent, 0, sizeof(npu->recovery.recent));
 		WRITE_ONCE(npu->lost, false);
-		pci_set_master(npu->pdev);
 	}
 	if (run->rung == AI_NPU_RUNG_ENGINE && ai_npu_recovery_engine(npu, run)) {
 		ai_npu_recovery_health(npu);
@@ -340,8 +346,13 @@ static void ai_npu_recovery_work(struct work_struct *work)
 	struct ai_npu *npu = container_of(work, struct ai_npu, recovery.work);
 	struct ai_npu_recovery_run run;
 
-	if (ai_npu_recovery_take(npu, &run))
+	if (ai_npu_recovery_take(npu, &run)) {
 		ai_npu_recovery_run(npu, &run);
+		/* It ends when the device is lost. */
+		if (!READ_ONCE(npu->lost))
+			queue_delayed_work(npu->recovery.wq, &npu->recovery.watchdog_work,
+					   msecs_to_jiffies(AI_NPU_WATCHDOG_MS));
+	}
 	WRITE_ONCE(npu->recovery.finished, run.ticket);
 	wake_up_all(&npu->recovery.idle);
 }
@@ -513,11 +524,7 @@ int ai_npu_recovery_manual(struct ai_npu *npu)
 		return -EINTR;
 	if (!left)
 		return -ETIME;
-	if (READ_ONCE(npu->lost))
-		return -EIO;
-	/* It had ended if the device was lost. */
-	queue_delayed_work(r->wq, &r->watchdog_work, msecs_to_jiffies(AI_NPU_WATCHDOG_MS));
-	return 0;
+	return READ_ONCE(npu->lost) ? -EIO : 0;
 }
 
 /* ---- resets by the bus ---- */
@@ -541,6 +548,8 @@ void ai_npu_recovery_pause(struct ai_npu *npu)
 {
 	struct ai_npu_recovery *r = &npu->recovery;
 
+	/* The last pause may not have seen yet that it is over. */
+	flush_work(&r->pause_work);
 	reinit_completion(&r->paused);
 	reinit_completion(&r->resume);
 	queue_work(r->wq, &r->pause_work);

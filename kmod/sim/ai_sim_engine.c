@@ -373,8 +373,16 @@ static int ai_sim_submit(struct ai_device *adev, struct ai_job *job)
 	unsigned long flags;
 	bool now = false;
 	u64 latency;
+	int aborted;
 
 	spin_lock_irqsave(&sim->lock, flags);
+	/* ai_sim_abort() has not found it in a slot then. */
+	aborted = READ_ONCE(job->abort_error);
+	if (aborted) {
+		spin_unlock_irqrestore(&sim->lock, flags);
+		ai_sim_end(job, aborted, "it was aborted", 0);
+		return 0;
+	}
 	slot = ai_sim_slot_take(sim);
 	if (WARN_ON_ONCE(!slot)) {
 		spin_unlock_irqrestore(&sim->lock, flags);
