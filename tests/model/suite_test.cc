@@ -74,8 +74,8 @@ void run_case(Host& host, const Host::Space& space, const fs::path& folder, Tota
 
 TEST(Suite, Cases)
 {
-    if (!fs::exists(suite_folder()))
-        GTEST_SKIP() << suite_folder() << " does not exist; install libonnx-testdata";
+    ASSERT_TRUE(fs::exists(suite_folder()))
+        << suite_folder() << " does not exist; install libonnx-testdata";
     for (const std::string& suite : suites()) {
         std::vector<fs::path> folders;
         for (const auto& entry : fs::directory_iterator(suite_folder() / suite))

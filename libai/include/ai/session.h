@@ -84,7 +84,7 @@ private:
 };
 
 /*
- * Ends the jobs of this session that carry @cookie; they fail with ECANCELED. The
+ * Ends the jobs of @session that carry @cookie; they fail with ECANCELED. The
  * number of jobs that were told to end. Any thread.
  */
 AI_EXPORT Result<std::uint32_t> cancel(const Session& session, std::uint64_t cookie);
