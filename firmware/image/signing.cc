@@ -21,6 +21,17 @@ gnutls_datum_t datum_of(std::span<const std::byte> data)
     return {reinterpret_cast<unsigned char*>(bytes), static_cast<unsigned int>(data.size())};
 }
 
+/* Moves what the library allocated to @to; false if that has another size. */
+bool take(gnutls_datum_t from, std::span<std::uint8_t> to)
+{
+    bool fits = from.size == to.size();
+
+    if (fits)
+        std::copy_n(from.data, from.size, to.begin());
+    gnutls_free(from.data);
+    return fits;
+}
+
 } // namespace
 
 Sha256 sha256(std::span<const std::byte> data)
@@ -72,11 +83,7 @@ bool Key::export_public()
     if (gnutls_pubkey_get_pk_algorithm(public_.get(), nullptr) != GNUTLS_PK_EDDSA_ED25519 ||
         gnutls_pubkey_export_ecc_raw(public_.get(), &curve, &raw, nullptr) < 0)
         return false;
-    bool fits = raw.size == raw_.size();
-    if (fits)
-        std::copy_n(raw.data, raw.size, raw_.begin());
-    gnutls_free(raw.data);
-    return fits;
+    return take(raw, raw_);
 }
 
 std::optional<Key> Key::read(const std::string& pem, bool is_private, std::string& error)
@@ -131,11 +138,7 @@ bool Key::sign(std::span<const std::byte> data, Signature& signature) const
     if (!private_ ||
         gnutls_privkey_sign_data2(private_.get(), GNUTLS_SIGN_EDDSA_ED25519, 0, &in, &out) < 0)
         return false;
-    bool fits = out.size == signature.size();
-    if (fits)
-        std::copy_n(out.data, out.size, signature.begin());
-    gnutls_free(out.data);
-    return fits;
+    return take(out, signature);
 }
 
 bool Key::verify(std::span<const std::byte> data, std::span<const std::uint8_t, 64> signature) const
