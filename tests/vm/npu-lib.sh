@@ -104,7 +104,7 @@ npu_bind() {
 # The module that was built for this kernel.
 npu_insmod() {
 	local folder
-	for folder in ${AI_MODULES:-} "$here"/../../build/*/kmod; do
+	for folder in ${AI_MODULES:-} "$here"/../../build/{stock,debug}/kmod; do
 		if [[ $(modinfo -F vermagic "$folder/ai_npu.ko" 2>/dev/null) = "$(uname -r) "* ]]; then
 			insmod "$folder/ai_npu.ko"
 			return
