@@ -226,20 +226,25 @@ static struct ai_device *ai_model_device(struct ai_call *call, u32 device)
 	return adev;
 }
 
-/* Under the lock of @models: 0, or -EEXIST. */
+/* Under &ai_file.as_lock: 0, or -EEXIST. */
 static int ai_model_version(struct ai_file *file, struct ai_model *model)
 {
 	struct ai_model *other;
 	unsigned long index;
+	bool taken = false;
 	u32 highest = 0;
 
+	/* What is in there has its handle's reference until it is taken out. */
+	xa_lock(&file->models);
 	xa_for_each(&file->models, index, other) {
 		if (strcmp(other->name, model->name))
 			continue;
-		if (other->version == model->version)
-			return -EEXIST;
+		taken |= other->version == model->version;
 		highest = max(highest, other->version);
 	}
+	xa_unlock(&file->models);
+	if (taken)
+		return -EEXIST;
 	if (!model->version) {
 		if (highest == U32_MAX)
 			return -EEXIST;

@@ -612,6 +612,46 @@ static void *thread_infer(void *arg)
 	return NULL;
 }
 
+struct race {
+	int fd;
+	int over;
+};
+
+#define CHURN 256
+
+/* Keeps models coming and going until told to end. */
+static void *thread_churn(void *arg)
+{
+	const struct race *race = arg;
+	uint32_t handles[CHURN];
+	int i;
+
+	while (!__atomic_load_n(&race->over, __ATOMIC_RELAXED)) {
+		for (i = 0; i < CHURN; i++)
+			handles[i] = ai_load(race->fd, SIM_FAST, MODEL_NULL);
+		for (i = 0; i < CHURN; i++)
+			ai_unload(race->fd, handles[i]);
+	}
+	return NULL;
+}
+
+/* A load looks at all models of the file, while another thread unloads some. */
+static void test_load_beside_unload(void)
+{
+	struct race race = { .fd = ai_open() };
+	pthread_t thread;
+	int i;
+
+	ASSERT(!pthread_create(&thread, NULL, thread_churn, &race), "no thread");
+	for (i = 0; i < 400; i++) {
+		uint32_t model = ai_load(race.fd, SIM_FAST, MODEL_NULL);
+
+		EXPECT(!ai_unload(race.fd, model), "%s", ai_sentence);
+	}
+	__atomic_store_n(&race.over, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
 static void test_unload_while_running(void)
 {
 	struct ai_held before, now;
@@ -656,6 +696,7 @@ static const struct tap_test tests[] = {
 	{ "the artefact is copied", test_own_copy, 0 },
 	{ "an artefact in memory of the device file", test_from_mapping, 0 },
 	{ "a large artefact", test_large_artefact, 120 },
+	{ "models are loaded while others are unloaded", test_load_beside_unload, 120 },
 	{ "a model is unloaded while its jobs run", test_unload_while_running, 0 },
 };
 
