@@ -2,7 +2,7 @@
 /*
  * The global page table: which region is behind a logical address.
  *
- * One maple tree over all logical addresses. Readers use RCU, writers one mutex,
+ * One maple tree over all logical addresses. Lookups use RCU, the rest one mutex,
  * so that a lookup costs the depth of the tree however many regions there are.
  */
 #include <linux/mm.h>
@@ -119,18 +119,23 @@ struct ai_region *ai_gpt_lookup(u64 la)
  * ai_gpt_next() - walk all regions
  * @la: where to begin; moved behind the region found
  *
+ * Under the writers' lock: in 6.12 a walk under RCU that has to begin again takes
+ * it that the tree has a node, and the last region may just have gone.
+ *
  * Return: the region with a reference, or NULL at the end.
  */
 struct ai_region *ai_gpt_next(u64 *la)
 {
 	struct ai_region *region;
-	unsigned long index = *la;
 
-	rcu_read_lock();
+	MA_STATE(mas, &gpt, *la, *la);
+
+	mutex_lock(&gpt_lock);
 	do {
-		region = mt_find(&gpt, &index, ULONG_MAX);
+		region = mas_find(&mas, ULONG_MAX);
 	} while (region && !kref_get_unless_zero(&region->ref));
-	rcu_read_unlock();
-	*la = index;
+	if (region)
+		*la = mas.last + 1;
+	mutex_unlock(&gpt_lock);
 	return region;
 }

@@ -10,7 +10,7 @@
  *	ai_model.op_lock
  *	ai_region.map_lock	maps of one region
  *	ai_as.lock		maps of one address space; the driver's as_* run in it
- *	gpt lock (ai_gpt.c)	writers of the page table
+ *	gpt lock (ai_gpt.c)	writers and walks of the page table
  *	ai_device.mem_lock	buddy
  *	ai_file.jobs_lock	spinlock
  *	ai_device.lock		spinlock, irqs off

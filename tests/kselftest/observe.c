@@ -103,6 +103,34 @@ static void test_long_page_table(void)
 	}
 }
 
+static void *thread_read_page_table(void *arg)
+{
+	int fd = open("/sys/kernel/debug/ai/gpt", O_RDONLY | O_CLOEXEC);
+	const int *over = arg;
+	char text[400];
+
+	while (!__atomic_load_n(over, __ATOMIC_RELAXED))
+		EXPECT(pread(fd, text, sizeof(text), 0) > 0, "%s", strerror(errno));
+	close(fd);
+	return NULL;
+}
+
+/* A walk whose part of the table goes begins again, and may find that nothing is left. */
+static void test_empty_page_table(void)
+{
+	long long end = now_ns() + 5 * SEC;
+	pthread_t thread;
+	int over = 0, fd = ai_open();
+
+	if (access("/sys/kernel/debug/ai/gpt", R_OK))
+		SKIP("this kernel has no debugfs");
+	ASSERT(!pthread_create(&thread, NULL, thread_read_page_table, &over), "no thread");
+	while (now_ns() < end)
+		ai_free_la(fd, ai_get(fd, PAGE, AI_DEVICE_SYSTEM, RW).la);
+	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
 static bool wait_health(int fd, uint32_t health)
 {
 	long long end = now_ns() + 5 * SEC * tap_slow();
@@ -145,6 +173,7 @@ static const struct tap_test tests[] = {
 	{ "trace events", test_trace, 0 },
 	{ "the page table lists every region", test_page_table, 0 },
 	{ "the page table is read while it changes", test_long_page_table, 0 },
+	{ "the page table is read while all of it goes", test_empty_page_table, 0 },
 	{ "a hot device is throttled", test_heat, 0 },
 };
 
