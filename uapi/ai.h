@@ -38,6 +38,7 @@ extern "C" {
  * ``ENOENT``      no such address, model or device is known to this file
  * ``EACCES``      the address exists but belongs to somebody else, or its
  *                 permissions forbid the use
+ * ``EPERM``       the caller lacks a capability for this
  * ``ENOSPC``      an output buffer is too small (``needed`` says how many bytes
  *                 it takes), or a device's memory or slots are used up
  * ``ENOMEM``      system memory is used up
@@ -599,7 +600,8 @@ struct ai_record {
  * @nr_inputs: In: must be what the model has
  * @nr_outputs: In: must be what the model has
  * @model: In: handle
- * @priority: In: 0 (default) to 7; higher goes first
+ * @priority: In: 0 (default) to 7; higher goes first, for as long as there are
+ *	such; above 3 the caller needs ``CAP_SYS_NICE``, else ``EPERM``
  * @deadline_ns: In: absolute; among equal priorities the earliest goes first, and
  *	a job that has not started by then ends with ``ETIME``
  * @timeout_ns: In: absolute; the call ends by then, with ``ETIME`` if the job has

@@ -16,15 +16,20 @@ static void ai_as_release_work(struct work_struct *work)
 	struct ai_as *as = container_of(work, struct ai_as, release_work);
 	struct ai_device *adev = as->adev;
 
-	mutex_lock(&adev->objects_lock);
+	/* Unplugging waits for this lock before it lets the driver go. */
 	mutex_lock(&as->lock);
 	if (!as->detached)
 		adev->ops->as_destroy(adev, as);
 	as->detached = true;
 	mutex_unlock(&as->lock);
+
+	mutex_lock(&adev->objects_lock);
 	list_del(&as->node);
 	adev->nr_as--;
 	mutex_unlock(&adev->objects_lock);
+	if (as->closed)
+		atomic_dec(&adev->nr_as_closed);
+	wake_up_all(&adev->ready);
 
 	mutex_destroy(&as->lock);
 	kfree(as);
@@ -45,6 +50,38 @@ void ai_as_put(struct ai_as *as)
 		kref_put(&as->ref, ai_as_release);
 }
 
+/* The file lets go of it; jobs and regions may have it a moment longer. */
+static void ai_as_close(struct ai_as *as)
+{
+	as->closed = true;
+	atomic_inc(&as->adev->nr_as_closed);
+	ai_as_put(as);
+}
+
+/* Why an operation cannot begin now, or 0. */
+static int ai_device_refuses(struct ai_device *adev)
+{
+	switch (READ_ONCE(adev->health)) {
+	case AI_HEALTH_RECOVERING:
+		return -EAGAIN;
+	case AI_HEALTH_FAILED:
+		return -ENODEV;
+	default:
+		return 0;
+	}
+}
+
+static bool ai_device_count_as(struct ai_device *adev)
+{
+	bool room;
+
+	mutex_lock(&adev->objects_lock);
+	room = !adev->max_as || adev->nr_as < adev->max_as;
+	adev->nr_as += room;
+	mutex_unlock(&adev->objects_lock);
+	return room;
+}
+
 static int ai_as_attach(struct ai_as *as)
 {
 	struct ai_device *adev = as->adev;
@@ -52,53 +89,46 @@ static int ai_as_attach(struct ai_as *as)
 
 	if (!ai_device_enter(adev, &idx))
 		return -ENODEV;
+	ret = ai_device_refuses(adev);
+	if (!ret && !ai_device_count_as(adev))
+		ret = -EUSERS;
+	if (ret)
+		goto exit;
+
+	ret = adev->ops->as_create(adev, as);
 	mutex_lock(&adev->objects_lock);
-	if (adev->max_as && adev->nr_as >= adev->max_as)
-		ret = -ENOSPC;
-	else if (READ_ONCE(adev->health) == AI_HEALTH_RECOVERING)
-		ret = -EAGAIN;
+	if (ret)
+		adev->nr_as--;
 	else
-		ret = adev->ops->as_create(adev, as);
-	if (!ret) {
 		list_add(&as->node, &adev->as_list);
-		adev->nr_as++;
-	}
 	mutex_unlock(&adev->objects_lock);
+	if (ret)
+		wake_up_all(&adev->ready);
+exit:
 	ai_device_exit(idx);
 	return ret;
 }
 
-static struct ai_as *ai_as_create(struct ai_call *call, struct ai_device *adev, ktime_t until)
+static struct ai_as *ai_as_create(struct ai_file *file, struct ai_device *adev)
 {
 	struct ai_as *as = kzalloc(sizeof(*as), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!as)
-		return ERR_PTR(ai_fail(call, -ENOMEM,
-				       "the system has no memory for an address space"));
+		return ERR_PTR(-ENOMEM);
 
 	as->adev = ai_device_get(adev);
-	as->file_id = call->file->id;
+	as->file_id = file->id;
 	kref_init(&as->ref);
 	mutex_init(&as->lock);
 	INIT_LIST_HEAD(&as->maps);
 	INIT_WORK(&as->release_work, ai_as_release_work);
 
-	do {
-		ret = ai_device_wait_ready(adev, until);
-		if (!ret)
-			ret = ai_as_attach(as);
-	} while (ret == -EAGAIN);
+	ret = ai_as_attach(as);
 	if (!ret)
 		return as;
-
-	if (ret == -ENOSPC)
-		ai_fail(call, ret, "%s serves %u open files already, the most it can",
-			dev_name(&adev->dev), adev->max_as);
-	else
-		ai_fail(call, ret, "%s could not make an address space: error %d",
-			dev_name(&adev->dev), ret);
 	ai_device_put(adev);
+	mutex_destroy(&as->lock);
 	kfree(as);
 	return ERR_PTR(ret);
 }
@@ -116,6 +146,58 @@ static bool ai_device_has_as(struct ai_device *adev)
 	return has;
 }
 
+/*
+ * One attempt: -EAGAIN if the device recovers. Nothing is waited for, since the
+ * lock also stands between the file's other threads and their devices.
+ */
+static struct ai_as *ai_file_as_try(struct ai_file *file, struct ai_device *adev)
+{
+	struct ai_as *as, *stale;
+	int ret;
+
+	if (mutex_lock_killable(&file->as_lock))
+		return ERR_PTR(-EINTR);
+	as = xa_load(&file->as, adev->id);
+	/* The number may have gone to another device meanwhile. */
+	if (!as || as->adev != adev) {
+		stale = as;
+		as = ai_as_create(file, adev);
+		if (IS_ERR(as))
+			goto unlock;
+		ret = xa_err(xa_store(&file->as, adev->id, as, GFP_KERNEL_ACCOUNT));
+		if (ret) {
+			ai_as_close(as);
+			as = ERR_PTR(ret);
+			goto unlock;
+		}
+		if (stale)
+			ai_as_close(stale);
+	}
+	kref_get(&as->ref);
+unlock:
+	mutex_unlock(&file->as_lock);
+	return as;
+}
+
+static bool ai_device_as_free(struct ai_device *adev)
+{
+	return READ_ONCE(adev->nr_as) < adev->max_as || READ_ONCE(adev->unplugged);
+}
+
+/* All are taken: -EAGAIN when one of a closed file has come back, else -EUSERS. */
+static int ai_device_wait_as(struct ai_device *adev, ktime_t until)
+{
+	long left = ai_jiffies_until(until);
+
+	if (!atomic_read(&adev->nr_as_closed) && !ai_device_as_free(adev))
+		return -EUSERS;
+	left = wait_event_killable_timeout(adev->ready, ai_device_as_free(adev) ||
+					   !atomic_read(&adev->nr_as_closed), left);
+	if (left < 0)
+		return -EINTR;
+	return left ? -EAGAIN : -ETIME;
+}
+
 /**
  * ai_file_as() - the address space of the caller's file on a device
  * @call: the call
@@ -127,38 +209,28 @@ static bool ai_device_has_as(struct ai_device *adev)
  */
 struct ai_as *ai_file_as(struct ai_call *call, struct ai_device *adev, ktime_t until)
 {
-	struct ai_file *file = call->file;
-	struct ai_as *as, *stale = NULL;
+	struct ai_as *as;
 	int ret;
 
 	if (!ai_device_has_as(adev))
 		return NULL;
 
-	if (mutex_lock_killable(&file->as_lock))
-		return ERR_PTR(-EINTR);
-	as = xa_load(&file->as, adev->id);
-	/* The number may have gone to another device meanwhile. */
-	if (as && as->adev != adev) {
-		stale = as;
-		as = NULL;
-	}
-	if (!as) {
-		as = ai_as_create(call, adev, until);
-		if (IS_ERR(as))
-			goto unlock;
-		ret = xa_err(xa_store(&file->as, adev->id, as, GFP_KERNEL_ACCOUNT));
-		if (ret) {
-			ai_as_put(as);
-			as = ERR_PTR(ai_fail(call, ret,
-					     "the system has no memory for an address space"));
-			goto unlock;
-		}
-		ai_as_put(stale);
-	}
-	kref_get(&as->ref);
-unlock:
-	mutex_unlock(&file->as_lock);
-	return as;
+	do {
+		ret = ai_device_wait_ready(adev, until);
+		if (ret)
+			break;
+		as = ai_file_as_try(call->file, adev);
+		if (!IS_ERR(as))
+			return as;
+		ret = PTR_ERR(as);
+		if (ret == -EUSERS)
+			ret = ai_device_wait_as(adev, until);
+	} while (ret == -EAGAIN);
+
+	if (ret == -EUSERS)
+		return ERR_PTR(ai_fail(call, -ENOSPC, "%s serves %u open files already, the most it can",
+				       dev_name(&adev->dev), adev->max_as));
+	return ERR_PTR(ai_device_fail(call, adev, ret, "has not made an address space"));
 }
 
 static int ai_as_map_new(struct ai_as *as, struct ai_region *region)
@@ -177,9 +249,9 @@ static int ai_as_map_new(struct ai_as *as, struct ai_region *region)
 	ret = -ENODEV;
 	if (ai_device_enter(adev, &idx)) {
 		mutex_lock(&as->lock);
-		if (READ_ONCE(adev->health) == AI_HEALTH_RECOVERING)
-			ret = -EAGAIN;
-		else if (!as->detached)
+		if (!as->detached)
+			ret = ai_device_refuses(adev);
+		if (!ret)
 			ret = adev->ops->as_map(adev, map);
 		if (!ret) {
 			list_add(&map->as_node, &as->maps);
@@ -206,6 +278,7 @@ static int ai_as_map_new(struct ai_as *as, struct ai_region *region)
 int ai_as_map(struct ai_call *call, struct ai_as *as, struct ai_region *region, ktime_t until)
 {
 	struct ai_region_map *map;
+	char what[48];
 	int ret;
 
 	/* Memory of another device would need a path between the two. */
@@ -230,10 +303,10 @@ unlock:
 		}
 	} while (ret == -EAGAIN);
 
-	if (ret)
-		return ai_fail(call, ret, "la 0x%llx could not be mapped on %s: error %d",
-			       region->la, dev_name(&as->adev->dev), ret);
-	return 0;
+	if (!ret)
+		return 0;
+	scnprintf(what, sizeof(what), "has not mapped la 0x%llx", region->la);
+	return ai_device_fail(call, as->adev, ret, what);
 }
 
 /* The region is about to go: nobody adds a map any more. May wait for devices. */
@@ -281,7 +354,7 @@ void ai_file_release_as(struct ai_file *file)
 	unsigned long id;
 
 	xa_for_each(&file->as, id, as)
-		ai_as_put(as);
+		ai_as_close(as);
 	xa_destroy(&file->as);
 	mutex_destroy(&file->as_lock);
 }

@@ -2,14 +2,18 @@
 /*
  * The device registry: numbers, names, health, removal.
  */
+#include <linux/bitmap.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "ai_internal.h"
 
-DEFINE_STATIC_SRCU(ai_unplug_srcu);
+DEFINE_SRCU(ai_unplug_srcu);
 static DEFINE_XARRAY(ai_devices);
-static DEFINE_MUTEX(ai_devices_lock); /* giving out numbers */
+static DEFINE_MUTEX(ai_devices_lock); /* @ai_devices, @ai_numbers */
+/* Taken until the name is free again too, which is later than a device can be found. */
+static DECLARE_BITMAP(ai_numbers, AI_MAX_DEVICES);
 
 /* How long unplugging waits for a driver to end the jobs it was told to abort. */
 #define AI_UNPLUG_TIMEOUT_MS 30000
@@ -83,6 +87,7 @@ struct ai_device *ai_device_alloc(struct device *parent)
 	adev->queue = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&adev->inflight);
 	init_waitqueue_head(&adev->ready);
+	INIT_WORK(&adev->kick_work, ai_sched_kick_work);
 	mutex_init(&adev->objects_lock);
 	INIT_LIST_HEAD(&adev->as_list);
 	INIT_LIST_HEAD(&adev->models);
@@ -104,11 +109,10 @@ static int ai_device_number(struct ai_device *adev)
 	u32 last = AI_DEVICE(adev->class, 63);
 	u32 id;
 
-	for (id = first; id <= last; id++)
-		if (!xa_load(&ai_devices, id))
-			break;
+	id = find_next_zero_bit(ai_numbers, last + 1, first);
 	if (id > last)
 		return -ENOSPC;
+	__set_bit(id, ai_numbers);
 	adev->id = id;
 	return dev_set_name(&adev->dev, "%s%u", ai_class_name(adev->class),
 			    AI_DEVICE_NUMBER(id));
@@ -151,14 +155,18 @@ int ai_device_register(struct ai_device *adev)
 
 	mutex_lock(&ai_devices_lock);
 	ret = ai_device_number(adev);
-	if (ret)
+	if (ret == -ENOSPC)
 		goto unlock;
-	ret = device_add(&adev->dev);
+	if (!ret)
+		ret = device_add(&adev->dev);
 	if (ret)
-		goto unlock;
+		goto free_number;
 	ret = xa_err(xa_store(&ai_devices, adev->id, adev, GFP_KERNEL));
-	if (ret)
-		device_del(&adev->dev);
+	if (!ret)
+		goto unlock;
+	device_del(&adev->dev);
+free_number:
+	__clear_bit(adev->id, ai_numbers);
 unlock:
 	mutex_unlock(&ai_devices_lock);
 	return ret;
@@ -210,6 +218,10 @@ void ai_device_unplug(struct ai_device *adev)
 	ai_device_detach_as(adev);
 	if (adev->mem_bytes)
 		ai_mmap_revoke_device(adev);
+
+	mutex_lock(&ai_devices_lock);
+	__clear_bit(adev->id, ai_numbers);
+	mutex_unlock(&ai_devices_lock);
 }
 EXPORT_SYMBOL_GPL(ai_device_unplug);
 
@@ -268,6 +280,39 @@ void ai_device_set_versions(struct ai_device *adev, const char *firmware, const 
 }
 EXPORT_SYMBOL_GPL(ai_device_set_versions);
 
+/* A moment old when it returns. */
+static enum ai_health ai_device_state(struct ai_device *adev, u32 *generation)
+{
+	enum ai_health health;
+	unsigned long flags;
+
+	spin_lock_irqsave(&adev->lock, flags);
+	health = adev->health;
+	*generation = adev->generation;
+	spin_unlock_irqrestore(&adev->lock, flags);
+	return health;
+}
+
+/**
+ * ai_device_undisturbed() - whether a device lost nothing since it was ready
+ * @adev: the device
+ * @generation: from ai_device_generation() after it was ready
+ */
+bool ai_device_undisturbed(struct ai_device *adev, u32 generation)
+{
+	u32 now;
+
+	return ai_device_state(adev, &now) <= AI_HEALTH_THROTTLED && now == generation;
+}
+
+u32 ai_device_generation(struct ai_device *adev)
+{
+	u32 generation;
+
+	ai_device_state(adev, &generation);
+	return generation;
+}
+
 static bool ai_device_settled(struct ai_device *adev)
 {
 	return READ_ONCE(adev->unplugged) || READ_ONCE(adev->health) != AI_HEALTH_RECOVERING;
@@ -278,26 +323,52 @@ static bool ai_device_settled(struct ai_device *adev)
  * @adev: the device
  * @until: give up then; 0: wait as long as it takes
  *
+ * Who is sent back by the device comes here each time, so that it ends with a
+ * signal and with its time.
+ *
  * Return: 0, -ENODEV when it failed or went, -ETIME, -EINTR on a fatal signal.
  */
 int ai_device_wait_ready(struct ai_device *adev, ktime_t until)
 {
-	long ret = 0;
+	long left = ai_jiffies_until(until);
 
-	if (until) {
-		ktime_t left = ktime_sub(until, ktime_get());
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	left = left ? wait_event_killable_timeout(adev->ready, ai_device_settled(adev), left) : 0;
+	if (left < 0)
+		return -EINTR;
+	if (READ_ONCE(adev->unplugged) || READ_ONCE(adev->health) == AI_HEALTH_FAILED)
+		return -ENODEV;
+	return left ? 0 : -ETIME;
+}
 
-		if (left <= 0)
-			return ai_device_settled(adev) ? 0 : -ETIME;
-		ret = wait_event_killable_timeout(adev->ready, ai_device_settled(adev),
-						  nsecs_to_jiffies(left) + 1);
-		ret = ret < 0 ? -EINTR : ret ? 0 : -ETIME;
-	} else if (wait_event_killable(adev->ready, ai_device_settled(adev))) {
-		ret = -EINTR;
+/**
+ * ai_device_fail() - the sentence for what a device could not do
+ * @call: the call
+ * @adev: the device
+ * @error: why
+ * @what: what it did not do, after its name
+ *
+ * Return: @error.
+ */
+int ai_device_fail(struct ai_call *call, const struct ai_device *adev, int error,
+		   const char *what)
+{
+	const char *name = dev_name(&adev->dev);
+
+	switch (error) {
+	case -ENODEV:
+		return ai_fail(call, error, "%s %s: it failed or was removed", name, what);
+	case -ETIME:
+		return ai_fail(call, error, "%s %s before timeout_ns passed", name, what);
+	case -EINTR:
+		return ai_fail(call, error, "%s %s before a fatal signal ended the call", name,
+			       what);
+	case -ENOMEM:
+		return ai_fail(call, error, "%s %s: the system has no memory for it", name, what);
+	default:
+		return ai_fail(call, error, "%s %s: error %d", name, what, error);
 	}
-	if (!ret && (READ_ONCE(adev->unplugged) || READ_ONCE(adev->health) == AI_HEALTH_FAILED))
-		ret = -ENODEV;
-	return ret;
 }
 
 /* The device with that number and a reference, or NULL. */

@@ -82,9 +82,14 @@ extern const struct class ai_class;
 
 bool ai_device_enter(struct ai_device *adev, int *idx);
 void ai_device_exit(int idx);
+extern struct srcu_struct ai_unplug_srcu;
 struct ai_device *ai_device_lookup(u32 id);
 struct ai_device *ai_device_choose(u32 properties);
 int ai_device_wait_ready(struct ai_device *adev, ktime_t until);
+u32 ai_device_generation(struct ai_device *adev);
+bool ai_device_undisturbed(struct ai_device *adev, u32 generation);
+int ai_device_fail(struct ai_call *call, const struct ai_device *adev, int error,
+		   const char *what);
 unsigned int ai_device_count(void);
 void ai_device_read_sensors(struct ai_device *adev, struct ai_sensors *sensors);
 u64 ai_device_mem_free(struct ai_device *adev);
@@ -184,6 +189,7 @@ void ai_file_release_as(struct ai_file *file);
 /* ---- ai_model.c ---- */
 
 struct ai_model *ai_model_lookup(struct ai_call *call, u32 handle);
+int ai_model_error(struct ai_model *model, char *reason);
 void ai_model_put(struct ai_model *model);
 int ai_ioctl_model_load(struct ai_call *call, struct ai_model_load *arg);
 void ai_undo_model_load(struct ai_call *call, struct ai_model_load *arg);
@@ -213,6 +219,7 @@ enum ai_job_state {
 void ai_sched_submit(struct ai_job *job);
 bool ai_sched_abort(struct ai_job *job, int error);
 void ai_sched_kick(struct ai_device *adev);
+void ai_sched_kick_work(struct work_struct *work);
 void ai_sched_fail_queue(struct ai_device *adev, int error, const char *message);
 void ai_sched_abort_inflight(struct ai_device *adev);
 
@@ -226,6 +233,16 @@ static inline u64 ai_la_to_va(u64 la)
 {
 	return ((u64)AI_LA_DEVICE(la) << (AI_GPT_PAGE_BITS + 12)) |
 	       ((AI_LA_PAGE(la) & (AI_GPT_MAX_PAGES - 1)) << 12);
+}
+
+/* How long to wait at most, in jiffies, for a call that ends then; 0: no end. */
+static inline long ai_jiffies_until(ktime_t until)
+{
+	s64 left = ktime_to_ns(ktime_sub(until, ktime_get()));
+
+	if (!until)
+		return MAX_SCHEDULE_TIMEOUT;
+	return left > 0 ? nsecs_to_jiffies(left) + 1 : 0;
 }
 
 static inline bool ai_region_is_system(const struct ai_region *region)

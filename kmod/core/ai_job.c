@@ -6,6 +6,7 @@
  * leaves early tells the driver to end the job and goes; the job keeps the
  * memory, the model and the address space until the driver has ended it.
  */
+#include <linux/capability.h>
 #include <linux/overflow.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -14,6 +15,10 @@
 #include "ai_internal.h"
 
 #define AI_MAX_PRIORITY 7
+/* Who waits with a higher one can starve all others. */
+#define AI_MAX_FREE_PRIORITY 3
+/* After being told to end a job a driver resets as much as it takes; see ai_driver.h. */
+#define AI_ABORT_TIMEOUT_MS 30000
 
 static atomic64_t ai_job_ids = ATOMIC64_INIT(0);
 
@@ -213,6 +218,10 @@ static int ai_infer_check(struct ai_call *call, const struct ai_infer *arg)
 	if (arg->priority > AI_MAX_PRIORITY)
 		return ai_fail(call, -EINVAL, "priority is %u, the highest is %u", arg->priority,
 			       AI_MAX_PRIORITY);
+	if (arg->priority > AI_MAX_FREE_PRIORITY && !capable(CAP_SYS_NICE))
+		return ai_fail(call, -EPERM,
+			       "priority is %u, above %u the caller needs CAP_SYS_NICE",
+			       arg->priority, AI_MAX_FREE_PRIORITY);
 	if (arg->deadline_ns < 0)
 		return ai_fail(call, -EINVAL, "deadline_ns is %lld, it is a point in time after 0",
 			       arg->deadline_ns);
@@ -235,18 +244,13 @@ static int ai_infer_check(struct ai_call *call, const struct ai_infer *arg)
 
 static int ai_model_check(struct ai_call *call, struct ai_model *model, const struct ai_infer *arg)
 {
-	enum ai_model_state state;
-	int error;
+	char reason[AI_ERROR_LEN];
+	int error = ai_model_error(model, reason);
 
-	spin_lock_irq(&model->lock);
-	state = model->state;
-	error = model->error;
-	spin_unlock_irq(&model->lock);
-
-	if (state == AI_MODEL_FAILED)
+	if (error && error != -EAGAIN)
 		return ai_fail(call, error, "model %u (%s) failed: %s", arg->model, model->name,
-			       model->reason);
-	if (state == AI_MODEL_COMPILING)
+			       reason);
+	if (error)
 		return ai_fail(call, -EAGAIN, "model %u (%s) is still being compiled by %s",
 			       arg->model, model->name, dev_name(&model->adev->dev));
 	if (arg->nr_inputs != model->nr_inputs)
@@ -305,17 +309,16 @@ static int ai_job_map(struct ai_call *call, struct ai_job *job, ktime_t until)
 	return ret;
 }
 
-/* How long to wait at once, in jiffies; at the end of it something is looked at. */
-static long ai_job_patience(const struct ai_job *job, s64 timeout_ns)
+/*
+ * How long to wait at once, in jiffies; at the end of it something is looked at.
+ * A job that has not started is not looked at before it can have run too long.
+ */
+static long ai_job_patience(const struct ai_job *job, ktime_t started, ktime_t timeout)
 {
-	u64 ns = job->adev->job_timeout_ms * (u64)NSEC_PER_MSEC;
+	ktime_t limit = ktime_add_ms(started ?: ktime_get(), job->adev->job_timeout_ms);
+	long left = max(ai_jiffies_until(limit), 1L);
 
-	if (timeout_ns) {
-		s64 left = timeout_ns - ktime_get_ns();
-
-		ns = min_t(u64, ns, max_t(s64, left, 0));
-	}
-	return nsecs_to_jiffies(ns) + 1;
+	return timeout ? min(left, max(ai_jiffies_until(timeout), 1L)) : left;
 }
 
 /* Since when the device has the job, or 0 while it waits. */
@@ -338,9 +341,8 @@ static ktime_t ai_job_started(struct ai_job *job)
  */
 static int ai_job_wait(struct ai_call *call, struct ai_job *job, s64 timeout_ns)
 {
-	u64 limit = job->adev->job_timeout_ms * (u64)NSEC_PER_MSEC;
 	const char *name = dev_name(&job->adev->dev);
-	ktime_t started;
+	ktime_t started = 0, now, limit;
 	long left;
 
 	/* A job that ended within its submission needs no more than this. */
@@ -348,7 +350,8 @@ static int ai_job_wait(struct ai_call *call, struct ai_job *job, s64 timeout_ns)
 		return 0;
 	for (;;) {
 		left = wait_for_completion_killable_timeout(&job->done,
-							    ai_job_patience(job, timeout_ns));
+							    ai_job_patience(job, started,
+									    timeout_ns));
 		if (left > 0)
 			return 0;
 		if (left < 0) {
@@ -358,18 +361,22 @@ static int ai_job_wait(struct ai_call *call, struct ai_job *job, s64 timeout_ns)
 		}
 
 		started = ai_job_started(job);
-		if (timeout_ns && ktime_get_ns() >= timeout_ns) {
+		now = ktime_get();
+		if (timeout_ns && now >= timeout_ns) {
 			if (!ai_sched_abort(job, -ETIME))
 				return 0;
 			return ai_fail(call, -ETIME, "timeout_ns passed while job %llu %s %s",
 				       job->id, started ? "ran on" : "waited for", name);
 		}
-		if (!started || ktime_to_ns(ktime_sub(ktime_get(), started)) < limit)
+		if (!started || now < ktime_add_ms(started, job->adev->job_timeout_ms))
 			continue;
 		/* The driver says how it ended the job; that takes bounded time. */
 		if (!ai_sched_abort(job, -ETIME))
 			return 0;
-		left = wait_for_completion_killable_timeout(&job->done, 30 * HZ);
+		limit = ktime_add_ms(now, AI_ABORT_TIMEOUT_MS);
+		if (timeout_ns)
+			limit = min(limit, timeout_ns);
+		left = wait_for_completion_killable_timeout(&job->done, ai_jiffies_until(limit));
 		if (left > 0)
 			return 0;
 		return ai_fail(call, left ? -EINTR : -ETIME,
@@ -390,7 +397,8 @@ static bool ai_job_outputs_valid(struct ai_job *job)
 		u64 bytes;
 
 		if (jt->dtype != info->dtype || jt->rank > AI_MAX_DIMS ||
-		    !ai_shape_bytes(jt->dims, jt->rank, element ?: sizeof(u64), &bytes))
+		    !ai_shape_bytes(jt->dims, jt->rank, element ?: sizeof(u64), &bytes) ||
+		    bytes > S64_MAX)
 			return false;
 		for (d = jt->rank; d < AI_MAX_DIMS; d++)
 			jt->dims[d] = 0;

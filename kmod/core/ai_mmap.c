@@ -50,12 +50,17 @@ static vm_fault_t ai_vma_fault_gone(struct vm_fault *vmf, struct ai_region *regi
 
 		if (!mine)
 			return VM_FAULT_OOM;
+		/* A fault that entered before may be about to map 2 MiB here. */
+		synchronize_srcu(&ai_unplug_srcu);
 		page = cmpxchg(&region->dummy, NULL, mine);
 		if (page)
 			__free_page(mine);
 		else
 			page = mine;
 	}
+	/* One that has done so: it is about to be revoked, until then there is nothing to do. */
+	if (pmd_trans_huge(pmdp_get_lockless(vmf->pmd)))
+		return VM_FAULT_NOPAGE;
 	return vmf_insert_pfn_prot(vmf->vma, vmf->address, page_to_pfn(page),
 				   vm_get_page_prot(vmf->vma->vm_flags));
 }
@@ -202,6 +207,8 @@ int ai_mmap(struct file *filp, struct vm_area_struct *vma)
 	if (ai_region_is_system(region)) {
 		ret = ai_vma_populate(vma, region);
 		if (ret) {
+			/* Another thread of the caller may see what was entered so far. */
+			zap_vma_ptes(vma, vma->vm_start, vma->vm_end - vma->vm_start);
 			ai_region_put(region);
 			return ret;
 		}

@@ -347,18 +347,35 @@ static int ai_model_send(struct ai_model *model, ktime_t until)
 	return ret;
 }
 
+/**
+ * ai_model_error() - why a model cannot be used
+ * @model: the model
+ * @reason: set to the sentence if it failed; %AI_ERROR_LEN bytes
+ *
+ * Return: 0, -EAGAIN while it is being compiled, or what it failed with.
+ */
+int ai_model_error(struct ai_model *model, char *reason)
+{
+	int ret = 0;
+
+	spin_lock_irq(&model->lock);
+	if (model->state == AI_MODEL_FAILED) {
+		ret = model->error;
+		strscpy(reason, model->reason, AI_ERROR_LEN);
+	} else if (model->state == AI_MODEL_COMPILING) {
+		ret = -EAGAIN;
+	}
+	spin_unlock_irq(&model->lock);
+	return ret;
+}
+
 static int ai_model_wait(struct ai_call *call, struct ai_model *model, ktime_t until)
 {
-	unsigned long flags;
-	long left = MAX_SCHEDULE_TIMEOUT;
+	char reason[AI_ERROR_LEN];
+	long left;
 	int ret;
 
-	if (until) {
-		ktime_t rest = ktime_sub(until, ktime_get());
-
-		left = rest > 0 ? nsecs_to_jiffies(rest) + 1 : 0;
-	}
-	left = wait_for_completion_killable_timeout(&model->loaded, left);
+	left = wait_for_completion_killable_timeout(&model->loaded, ai_jiffies_until(until));
 	if (left < 0)
 		return ai_fail(call, -EINTR, "a fatal signal ended the wait for the model");
 	if (!left && !completion_done(&model->loaded))
@@ -366,12 +383,9 @@ static int ai_model_wait(struct ai_call *call, struct ai_model *model, ktime_t u
 			       "%s had not made the model ready when timeout_ns passed",
 			       dev_name(&model->adev->dev));
 
-	spin_lock_irqsave(&model->lock, flags);
-	ret = model->error;
-	spin_unlock_irqrestore(&model->lock, flags);
-	/* The reason of a failed model does not change any more. */
+	ret = ai_model_error(model, reason);
 	if (ret)
-		return ai_fail(call, ret, "%s: %s", dev_name(&model->adev->dev), model->reason);
+		return ai_fail(call, ret, "%s: %s", dev_name(&model->adev->dev), reason);
 	return 0;
 }
 
@@ -398,8 +412,7 @@ int ai_ioctl_model_load(struct ai_call *call, struct ai_model_load *arg)
 
 	ret = ai_model_send(model, arg->timeout_ns);
 	if (ret)
-		ai_fail(call, ret, "%s did not take the model: error %d", dev_name(&adev->dev),
-			ret);
+		ai_device_fail(call, adev, ret, "has not taken the model");
 	else if (!(arg->hdr.flags & AI_MODEL_NOWAIT))
 		ret = ai_model_wait(call, model, arg->timeout_ns);
 	if (ret) {

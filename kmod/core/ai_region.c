@@ -10,6 +10,7 @@
 #include <linux/mm.h>
 #include <linux/io.h>
 #include <linux/mman.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -145,21 +146,26 @@ static int ai_region_alloc_pages(struct ai_region *region)
 	return 0;
 }
 
-static void ai_region_clear_io(phys_addr_t phys, u64 bytes)
+static int ai_region_clear_io(phys_addr_t phys, u64 bytes)
 {
+	/* As applications see it: see ai_alloc_cache(). */
+	unsigned long cache = pfn_valid(PHYS_PFN(phys)) ? MEMREMAP_WB : MEMREMAP_WC;
 	u64 done, step;
 
 	for (done = 0; done < bytes; done += step) {
 		void *address;
 
 		step = min_t(u64, bytes - done, SZ_4M);
-		address = memremap(phys + done, step, MEMREMAP_WB | MEMREMAP_WC);
-		if (WARN_ON_ONCE(!address))
-			return;
+		address = memremap(phys + done, step, cache);
+		if (!address)
+			return -ENOMEM;
 		memset(address, 0, step);
 		memunmap(address);
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		cond_resched();
 	}
+	return 0;
 }
 
 static int ai_region_alloc_blocks(struct ai_region *region)
@@ -195,13 +201,40 @@ static int ai_region_alloc_blocks(struct ai_region *region)
 	return 0;
 }
 
-static void ai_region_clear_blocks(struct ai_region *region)
+static int ai_region_clear_blocks(struct ai_region *region)
 {
+	int ret = 0;
 	u32 i;
 
-	for (i = 0; i < region->nr_chunks; i++)
-		ai_region_clear_io((phys_addr_t)region->chunks[i].pfn << PAGE_SHIFT,
-				   (u64)region->chunks[i].nr << PAGE_SHIFT);
+	for (i = 0; i < region->nr_chunks && !ret; i++)
+		ret = ai_region_clear_io((phys_addr_t)region->chunks[i].pfn << PAGE_SHIFT,
+					 (u64)region->chunks[i].nr << PAGE_SHIFT);
+	return ret;
+}
+
+/* A device that is being reset may not take what is written: then it is done again. */
+static int ai_region_get_blocks(struct ai_region *region)
+{
+	struct ai_device *home = region->home;
+	bool undisturbed = false;
+	u32 generation;
+	int ret, idx;
+
+	ret = ai_region_alloc_blocks(region);
+	while (!ret && !undisturbed) {
+		ret = ai_device_wait_ready(home, 0);
+		if (ret)
+			break;
+		if (!ai_device_enter(home, &idx))
+			return -ENODEV;
+		generation = ai_device_generation(home);
+		undisturbed = ai_device_undisturbed(home, generation);
+		if (undisturbed)
+			ret = ai_region_clear_blocks(region);
+		undisturbed = undisturbed && ai_device_undisturbed(home, generation);
+		ai_device_exit(idx);
+	}
+	return ret;
 }
 
 static int ai_region_fail(struct ai_call *call, const struct ai_region *region, int error)
@@ -215,7 +248,7 @@ static int ai_region_fail(struct ai_call *call, const struct ai_region *region, 
 			       bytes, dev_name(&region->home->dev),
 			       ai_device_mem_free(region->home));
 	case -ENODEV:
-		return ai_fail(call, error, "%s was removed during the allocation",
+		return ai_fail(call, error, "%s failed or was removed, it gives no memory",
 			       dev_name(&region->home->dev));
 	case -EINTR:
 		return ai_fail(call, error, "a fatal signal ended the allocation of %llu bytes",
@@ -241,7 +274,7 @@ struct ai_region *ai_region_create(struct ai_call *call, struct ai_device *home,
 				   u32 perm, u32 cache, u64 owner)
 {
 	struct ai_region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
-	int ret, idx;
+	int ret;
 
 	if (!region)
 		return ERR_PTR(ai_fail(call, -ENOMEM, "the system has no memory for a region"));
@@ -258,13 +291,7 @@ struct ai_region *ai_region_create(struct ai_call *call, struct ai_device *home,
 
 	if (home) {
 		region->home = ai_device_get(home);
-		ret = ai_region_alloc_blocks(region);
-		if (!ret && !ai_device_enter(home, &idx)) {
-			ret = -ENODEV;
-		} else if (!ret) {
-			ai_region_clear_blocks(region);
-			ai_device_exit(idx);
-		}
+		ret = ai_region_get_blocks(region);
 	} else if (region->nr_pages > si_mem_available()) {
 		ret = -ENOMEM;
 	} else {

@@ -8,6 +8,9 @@
 #include "ai_internal.h"
 #include "ai_trace.h"
 
+/* Jobs that one caller gives to a device for itself and others. */
+#define AI_SCHED_ROUNDS 64
+
 static bool ai_job_before(const struct ai_job *a, const struct ai_job *b)
 {
 	s64 da = a->deadline_ns ?: S64_MAX, db = b->deadline_ns ?: S64_MAX;
@@ -125,18 +128,39 @@ static struct ai_job *ai_sched_next(struct ai_device *adev, struct ai_job **expi
 	return job;
 }
 
+static void ai_sched_give(struct ai_device *adev, struct ai_job *job)
+{
+	int ret;
+
+	/* It may be gone when submit() returns. */
+	kref_get(&job->ref);
+	trace_ai_start(job);
+	ret = adev->ops->submit(adev, job);
+	if (ret) {
+		struct ai_job_result result = {
+			.error = ret,
+			.message = "the driver did not take the job",
+		};
+
+		ai_job_done(job, &result);
+	}
+	ai_job_put(job);
+}
+
 /**
  * ai_sched_kick() - give jobs to a device as long as it takes more
  * @adev: the device
  *
  * A device may end a job before submit() returns; what that lets in is given by
- * the call that is under way, so that the stack does not grow. Any context.
+ * the call that is under way, so that the stack does not grow. When that is more
+ * than its fair share, a worker goes on. Any context.
  */
 void ai_sched_kick(struct ai_device *adev)
 {
+	unsigned int left = AI_SCHED_ROUNDS;
 	struct ai_job *job, *expired;
 	unsigned long flags;
-	int idx, ret;
+	int idx;
 
 	if (!ai_device_enter(adev, &idx))
 		return;
@@ -147,6 +171,12 @@ void ai_sched_kick(struct ai_device *adev)
 	}
 	adev->dispatching = true;
 	for (;;) {
+		if (!left--) {
+			ai_device_get(adev);
+			if (!queue_work(ai_wq, &adev->kick_work))
+				ai_device_put(adev);
+			break;
+		}
 		adev->dispatch_again = false;
 		job = ai_sched_next(adev, &expired);
 		if (!job && !expired) {
@@ -155,29 +185,24 @@ void ai_sched_kick(struct ai_device *adev)
 			break;
 		}
 		spin_unlock_irqrestore(&adev->lock, flags);
-		if (expired) {
+		if (expired)
 			ai_job_finish(expired);
-		} else {
-			/* It may be gone when submit() returns. */
-			kref_get(&job->ref);
-			trace_ai_start(job);
-			ret = adev->ops->submit(adev, job);
-			if (ret) {
-				struct ai_job_result result = {
-					.error = ret,
-					.message = "the driver did not take the job",
-				};
-
-				ai_job_done(job, &result);
-			}
-			ai_job_put(job);
-		}
+		else
+			ai_sched_give(adev, job);
 		spin_lock_irqsave(&adev->lock, flags);
 	}
 	adev->dispatching = false;
 unlock:
 	spin_unlock_irqrestore(&adev->lock, flags);
 	ai_device_exit(idx);
+}
+
+void ai_sched_kick_work(struct work_struct *work)
+{
+	struct ai_device *adev = container_of(work, struct ai_device, kick_work);
+
+	ai_sched_kick(adev);
+	ai_device_put(adev);
 }
 
 /**

@@ -139,17 +139,19 @@ struct ai_device {
 	u32 generation;
 	bool unplugged;
 	bool dispatching, dispatch_again;
+	struct work_struct kick_work;
 	struct rb_root_cached queue; /* jobs that wait, first to go leftmost */
 	struct list_head inflight;
 	u32 nr_queued, nr_inflight;
 	u64 jobs_done, jobs_failed, busy_ns;
 	ktime_t busy_since;
 	u64 seq;
-	wait_queue_head_t ready; /* health or unplugged changed, a job left */
-	struct mutex objects_lock; /* as_list, models */
+	wait_queue_head_t ready; /* health or unplugged changed, a job or address space left */
+	struct mutex objects_lock; /* as_list, nr_as, models */
 	struct list_head as_list;
 	struct list_head models;
 	u32 nr_as;
+	atomic_t nr_as_closed; /* those of closed files that have not gone yet */
 	struct mutex mem_lock; /* buddy */
 	struct gpu_buddy buddy;
 	bool buddy_ready;
@@ -191,6 +193,7 @@ struct ai_as {
 	struct mutex lock; /* maps, detached */
 	struct list_head maps;
 	bool detached; /* the device is gone: no operation any more */
+	bool closed; /* its file is: it goes when jobs and regions let go */
 };
 
 /**

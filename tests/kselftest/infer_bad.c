@@ -260,6 +260,28 @@ static void test_priority(void)
 	REFUSED(fix.call.priority = 0xffffffff, EINVAL, NULL);
 }
 
+/* Whoever may starve others needs to be allowed to; asked at the call, not at open(). */
+static void test_priority_privilege(void)
+{
+	pid_t child;
+	int status;
+
+	setup();
+	child = fork();
+	if (!child) {
+		ASSERT(!setuid(65534), "%s", strerror(errno));
+		fix.call.priority = 3;
+		WORKS(fix.fd, AI_INFER, &fix.call);
+		REFUSED(fix.call.priority = 4, EPERM, "CAP_SYS_NICE");
+		REFUSED(fix.call.priority = 7, EPERM, "CAP_SYS_NICE");
+		_exit(0);
+	}
+	ASSERT(waitpid(child, &status, 0) == child, "%s", strerror(errno));
+	EXPECT(!status, "status 0x%x", status);
+	fix.call.priority = 7;
+	WORKS(fix.fd, AI_INFER, &fix.call);
+}
+
 static void test_times(void)
 {
 	setup();
@@ -378,6 +400,7 @@ static const struct tap_test tests[] = {
 	{ "bad addresses and permissions", test_addresses, 0 },
 	{ "freed but mapped memory", test_freed_but_mapped, 0 },
 	{ "priorities", test_priority, 0 },
+	{ "high priorities need CAP_SYS_NICE", test_priority_privilege, 0 },
 	{ "times that are none or have passed", test_times, 0 },
 	{ "the second tensor", test_second_tensor, 0 },
 	{ "a call that changes while it is read", test_double_fetch, 120 },

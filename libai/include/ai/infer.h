@@ -50,7 +50,7 @@ struct InferOptions {
     std::optional<Clock::time_point> deadline;
     /* The call ends with ETIME after this time. 0: the device's own time-out. */
     Nanoseconds timeout{0};
-    /* 0 to 7; higher goes first. */
+    /* 0 to 7; higher goes first. Above 3 the caller needs CAP_SYS_NICE, else EPERM. */
     std::uint32_t priority = 0;
     /* For cancel() and the trace. Without one the library takes a fresh number. */
     std::optional<std::uint64_t> cookie;
