@@ -43,6 +43,7 @@ struct Board {
 
     /* Faults that wait for their victim. */
     std::atomic<Hang> hang_next{Hang::kNone};
+    std::atomic<bool> hang_compile{false};
     std::atomic<bool> ecc_next{false};
     std::atomic<bool> fault_next{false};
     std::atomic<bool> corrupt_completion{false};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "compile_unit.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -18,6 +19,8 @@ namespace {
  * number changes with everything in this file that changes what is made.
  */
 constexpr char kOptions[] = "1 extended onnx";
+
+constexpr char kCancelled[] = "the model was unloaded while it was compiled";
 
 Ort::SessionOptions common_options()
 {
@@ -82,17 +85,26 @@ void CompileUnit::load(std::uint32_t slot, std::uint64_t id, DeviceAddress artef
     done_.push(NPU_UNIT_COMPILE, slot, NPU_ST_BAD_COMMAND);
 }
 
+/* A load that has not begun ends at once, one that is being compiled when the engine stops. */
 void CompileUnit::unload(std::uint32_t slot, std::uint64_t id)
 {
     std::shared_ptr<Model> model; /* the last reference may go, after the lock */
+    std::optional<std::uint32_t> load_slot;
     npu_status status = NPU_ST_OK;
     {
         std::lock_guard lock(mutex_);
         auto found = models_.find(id);
         if (found == models_.end() || found->second.cancelled) {
             status = NPU_ST_NOT_FOUND;
+        } else if (auto waiting = std::ranges::find(loads_, id, &Load::id);
+                   waiting != loads_.end()) {
+            load_slot = waiting->slot;
+            loads_.erase(waiting);
+            models_.erase(found);
+            board_.compiling--;
         } else if (!found->second.model) {
             found->second.cancelled = true;
+            wake_.notify_all();
             if (found->second.compiling)
                 found->second.compiling->SetLoadCancellationFlag(true);
             unload_after_[id] = slot;
@@ -103,6 +115,12 @@ void CompileUnit::unload(std::uint32_t slot, std::uint64_t id)
             models_.erase(found);
             return;
         }
+    }
+    if (load_slot) {
+        npu_unit_info& unit = job_ram_.info(*load_slot);
+        std::memset(&unit, 0, sizeof(unit));
+        set_message(unit.info.message, kCancelled);
+        done_.push(NPU_UNIT_COMPILE, *load_slot, NPU_ST_ABORTED);
     }
     done_.push(NPU_UNIT_COMPILE, slot, status);
 }
@@ -159,7 +177,7 @@ void CompileUnit::serve(const Load& load)
         Entry& entry = models_[load.id];
         if (entry.cancelled) {
             outcome.status = NPU_ST_ABORTED;
-            outcome.sentence = "the model was unloaded while it was compiled";
+            outcome.sentence = kCancelled;
             unload_slot = unload_after_[load.id];
             unload_after_.erase(load.id);
         }
@@ -192,8 +210,19 @@ void CompileUnit::publish(Entry& entry, std::unique_ptr<Model> model)
     });
 }
 
+/* The fault hang-compile: until the load is cancelled or the silicon goes. */
+void CompileUnit::hang(const Load& load)
+{
+    std::unique_lock lock(mutex_);
+
+    wake_.wait(lock, [&] { return stop_ || models_[load.id].cancelled; });
+}
+
 CompileUnit::Outcome CompileUnit::compile(const Load& load, __u64& fault)
 {
+    if (take(board_.hang_compile))
+        hang(load);
+
     Mmu::Pin pin;
     std::vector<std::byte> copy;
     std::span<const std::byte> artefact;
@@ -312,7 +341,7 @@ Ort::Session CompileUnit::session(const Load& load, std::span<const std::byte> b
         return !entry.cancelled;
     };
     if (!note(&options))
-        throw Ort::Exception("the model was unloaded while it was compiled", ORT_FAIL);
+        throw Ort::Exception(kCancelled, ORT_FAIL);
     try {
         Ort::Session made(env_, bytes.data(), bytes.size(), options);
         note(nullptr);

@@ -75,6 +75,7 @@ private:
     void thread();
     void serve(const Load& load);
     static Outcome refuse(npu_status status, std::string sentence);
+    void hang(const Load& load);
     Outcome compile(const Load& load, __u64& fault);
     Outcome build(const Load& load, std::span<const std::byte> artefact);
     std::optional<std::vector<std::byte>> optimise(const Load& load,

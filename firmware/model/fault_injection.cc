@@ -34,8 +34,9 @@ template <typename T> std::optional<T> parse(std::string_view text, T least, T m
 }
 
 constexpr char kCommands[] =
-    "hang-next, hang-hard, hang-engine, crash, wedge, ecc, ecc-corrected, temp C, ambient C, "
-    "slow N, kill, kill-stay, repair, boot-fail N, corrupt-completion, fault-next, state";
+    "hang-next, hang-hard, hang-engine, hang-compile, crash, wedge, ecc, ecc-corrected, temp C, "
+    "ambient C, slow N, kill, kill-stay, repair, boot-fail N, corrupt-completion, fault-next, "
+    "state";
 
 } // namespace
 
@@ -92,6 +93,10 @@ std::string Slot::command(std::string_view line)
         return arm(Hang::kUntilEngineReset);
     if (verb == "hang-engine")
         return arm(Hang::kUntilSilicon);
+    if (verb == "hang-compile") {
+        board_->hang_compile = true;
+        return "ok the next compilation hangs";
+    }
     if (verb == "crash")
         return to_silicon(SlotMessage::kCrash);
     if (verb == "wedge")

@@ -243,6 +243,7 @@ struct ai_npu_model {
 	bool sent;
 	bool unloading;
 	bool was_ready;
+	bool cancelled;
 	u32 tries;
 	unsigned long since;
 };
@@ -438,6 +439,7 @@ struct ai_npu {
 	struct mutex model_mutex; /* models, loads, states of models */
 	struct list_head models;
 	u32 loads;
+	unsigned long loads_since; /* when the device began with the load it is at, at the latest */
 	wait_queue_head_t model_wait;
 
 	struct ai_npu_slot slots[AI_NPU_JOBS];

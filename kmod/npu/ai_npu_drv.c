@@ -167,6 +167,8 @@ static void ai_npu_halt(struct ai_npu *npu)
 		dev_warn(&npu->pdev->dev, "the device could neither be reset nor power-cycled; it is cut off from the bus\n");
 	ai_npu_hw_cut_off(npu);
 	ai_npu_queues_stopped(npu);
+	/* Those the recovery has not come to. */
+	ai_npu_jobs_end_guilty(npu, AI_NPU_RUNG_LOST, 0, "the device was removed");
 }
 
 /* ---- probe and remove ---- */

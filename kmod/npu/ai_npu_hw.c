@@ -85,9 +85,11 @@ static int ai_npu_hw_windows(struct ai_npu *npu)
 		return -ENOMEM;
 
 	npu->adev->mem_bytes = mem.bytes & PAGE_MASK;
-	if (npu->adev->mem_bytes)
-		npu->adev->mem_phys = bar + mem.offset;
-	return 0;
+	if (!npu->adev->mem_bytes)
+		return 0;
+	npu->adev->mem_phys = bar + mem.offset;
+	/* Else applications would get it uncached, whatever ai.ko asks for. */
+	return devm_arch_io_reserve_memtype_wc(dev, npu->adev->mem_phys, npu->adev->mem_bytes);
 }
 
 /**

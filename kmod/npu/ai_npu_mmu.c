@@ -430,7 +430,8 @@ static int ai_npu_as_tell(struct ai_npu *npu, struct ai_npu_as *as, int stops)
 	if (as->stops == stops)
 		return 0;
 	ret = ai_npu_command(npu, &cmd, stops, NULL, ai_npu_timeout(&ai_npu_command_timeout_ms));
-	if (!ret)
+	/* Without an answer to trust it may have been told all the same. */
+	if (!ret || ret == -ETIME || ret == -EIO)
 		as->stops = stops;
 	return ret;
 }

@@ -16,6 +16,13 @@
 /* Resets of the engine that end the compilation of one model before it fails. */
 #define AI_NPU_MODEL_TRIES 3
 
+/*
+ * Time a compilation has to end when it is cancelled. The engine looks whether it
+ * is between the steps of its work, which are short of a second for any model
+ * that was tried; a machine that is short of processors takes longer.
+ */
+#define AI_NPU_CANCEL_MS 10000
+
 static_assert(NPU_MAX_TENSORS == AI_MAX_TENSORS);
 static_assert(NPU_MAX_DIMS == AI_MAX_DIMS);
 static_assert(NPU_NAME_BYTES == AI_TENSOR_NAME_LEN);
@@ -50,6 +57,7 @@ static void ai_npu_model_send(struct ai_npu_model *m)
 	}
 	m->tries++;
 	m->since = jiffies;
+	m->cancelled = false;
 }
 
 static void ai_npu_models_send(struct ai_npu *npu)
@@ -69,6 +77,7 @@ static void ai_npu_model_done(struct ai_npu *npu, struct ai_npu_request *req,
 	mutex_lock(&npu->model_mutex);
 	m->sent = false;
 	npu->loads--;
+	npu->loads_since = jiffies;
 	if (m->state == AI_NPU_MODEL_LOADING) {
 		if (!cpl || (cpl->status == NPU_ST_RESET && m->tries < AI_NPU_MODEL_TRIES)) {
 			m->state = AI_NPU_MODEL_WAITING;
@@ -288,9 +297,9 @@ void ai_npu_model_unload(struct ai_device *adev, struct ai_model *model)
 	ret = ai_npu_command(npu, &cmd, stops, NULL, ai_npu_timeout(&ai_npu_model_timeout_ms));
 	if (ret == -ENOENT || ret == -ESHUTDOWN)
 		ret = 0;
-	/* The load, if it is still under way, ends before the device lets go of the artefact. */
+	/* A load that was cancelled before ends before the device lets go of the artefact. */
 	if (!ret && !wait_event_timeout(npu->model_wait, ai_npu_model_quiet(m),
-					msecs_to_jiffies(timeout)))
+					msecs_to_jiffies(AI_NPU_CANCEL_MS)))
 		ret = -ETIME;
 	if (ret) {
 		ai_npu_recovery_wait_stop(npu, stops, "the device did not let go of a model");
@@ -324,6 +333,19 @@ static bool ai_npu_models_reporting(struct ai_npu *npu)
 		found |= m->state == AI_NPU_MODEL_REPORTING;
 	mutex_unlock(&npu->model_mutex);
 	return found;
+}
+
+/* Nobody waits for the answer; that to the load is what counts. */
+static void ai_npu_model_cancel(struct ai_npu_model *m)
+{
+	struct npu_cmd cmd = { .op = NPU_OP_MODEL_UNLOAD, .object = m->model->id };
+
+	lockdep_assert_held(&m->npu->model_mutex);
+	if (m->sent && !m->cancelled &&
+	    !ai_npu_queue_send(&m->npu->queue[NPU_QUEUE_CTRL], NULL, &cmd)) {
+		m->cancelled = true;
+		m->since = jiffies;
+	}
 }
 
 /* Is a model that was ready before the device was stopped not yet so again? */
@@ -369,6 +391,9 @@ int ai_npu_models_restore(struct ai_npu *npu)
 		ai_npu_queue_poll(&npu->queue[NPU_QUEUE_CTRL]);
 		if (!ai_npu_recovery_alive(npu))
 			return -EIO;
+		/* Somebody may be waiting for a stop to take the device away. */
+		if (READ_ONCE(npu->removing))
+			break;
 		if (time_before(jiffies, end))
 			continue;
 		mutex_lock(&npu->model_mutex);
@@ -398,20 +423,47 @@ void ai_npu_models_lost(struct ai_npu *npu)
 	mutex_unlock(&npu->model_mutex);
 }
 
+/* The one the device is at: it compiles them in the order in which it was given them. */
+static struct ai_npu_model *ai_npu_model_compiling(struct ai_npu *npu)
+{
+	struct ai_npu_model *m, *first = NULL;
+
+	lockdep_assert_held(&npu->model_mutex);
+	list_for_each_entry(m, &npu->models, node)
+		if (m->sent && !m->cancelled && (!first || time_before(m->since, first->since)))
+			first = m;
+	return first;
+}
+
 /* From the watchdog: nothing waits for ever. */
 void ai_npu_models_check(struct ai_npu *npu)
 {
 	unsigned long limit = msecs_to_jiffies(ai_npu_timeout(&ai_npu_model_timeout_ms));
+	bool deaf = false;
 	struct ai_npu_model *m;
 
 	mutex_lock(&npu->model_mutex);
-	list_for_each_entry(m, &npu->models, node)
-		if (m->state == AI_NPU_MODEL_LOADING && !m->unloading &&
-		    time_after(jiffies, m->since + limit)) {
-			dev_warn(&npu->pdev->dev, "model %s was not ready %u ms after the device was given it; it fails\n",
-				 m->model->name, jiffies_to_msecs(limit));
-			ai_npu_model_fail(m, -ETIME, "the device did not make it ready in time");
-		}
+	m = ai_npu_model_compiling(npu);
+	if (m && m->state == AI_NPU_MODEL_LOADING && !m->unloading &&
+	    time_after(jiffies, m->since + limit) &&
+	    time_after(jiffies, npu->loads_since + limit)) {
+		dev_warn(&npu->pdev->dev, "model %s was not ready %u ms after the device began with it; it fails\n",
+			 m->model->name, jiffies_to_msecs(limit));
+		ai_npu_model_fail(m, -ETIME, "the device did not make it ready in time");
+		ai_npu_model_cancel(m);
+		/* Those behind it have their time from now on. */
+		npu->loads_since = jiffies;
+	}
+	list_for_each_entry(m, &npu->models, node) {
+		if (m->sent && m->cancelled &&
+		    time_after(jiffies, m->since + msecs_to_jiffies(AI_NPU_CANCEL_MS)))
+			deaf = true;
+		else if (m->sent && m->state > AI_NPU_MODEL_LOADING && !m->unloading)
+			ai_npu_model_cancel(m); /* the queue was full */
+	}
 	ai_npu_models_send(npu);
 	mutex_unlock(&npu->model_mutex);
+	if (deaf)
+		ai_npu_recovery_request(npu, AI_NPU_RUNG_FIRMWARE, false,
+					"the device did not stop compiling a model");
 }

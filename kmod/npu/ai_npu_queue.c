@@ -179,8 +179,9 @@ static bool ai_npu_queue_take(struct ai_npu_queue *queue, struct ai_npu_request 
 	spin_unlock_irqrestore(&queue->lock, flags);
 
 	if (!*req) {
-		/* Nobody ever waits for the answer to an abort. */
-		if (op != NPU_OP_ABORT && ai_npu_fault(npu, AI_NPU_FAULT_LATE))
+		/* Nobody waits for the answer to what is only to end something else. */
+		if (op != NPU_OP_ABORT && op != NPU_OP_MODEL_UNLOAD &&
+		    ai_npu_fault(npu, AI_NPU_FAULT_LATE))
 			dev_warn(&npu->pdev->dev, "the device answered operation %u after the driver had given up\n",
 				 cpl->op);
 	} else if (cpl->op != op) {

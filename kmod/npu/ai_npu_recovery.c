@@ -47,10 +47,14 @@ static unsigned int ai_npu_rung_ms(enum ai_npu_rung rung)
 	}
 }
 
-/* The longest it takes until the device is stopped one way or another. */
+/*
+ * The longest it takes until the device is stopped one way or another, even if it
+ * is just being given its models.
+ */
 unsigned int ai_npu_ladder_ms(void)
 {
-	unsigned int ms = 2 * ai_npu_timeout(&ai_npu_command_timeout_ms);
+	unsigned int ms = 2 * ai_npu_timeout(&ai_npu_command_timeout_ms) +
+			  ai_npu_timeout(&ai_npu_reload_timeout_ms);
 	enum ai_npu_rung rung;
 
 	for (rung = AI_NPU_RUNG_ENGINE; rung < AI_NPU_RUNG_LOST; rung++)
@@ -554,6 +558,9 @@ void ai_npu_recovery_pause(struct ai_npu *npu)
 	reinit_completion(&r->resume);
 	queue_work(r->wq, &r->pause_work);
 	wait_for_completion(&r->paused);
+	/* Its memory does not take what is written, either. */
+	if (!READ_ONCE(npu->lost))
+		ai_device_set_health(npu->adev, AI_HEALTH_RECOVERING);
 }
 
 /* The bus has reset the device: nothing is known of its state. */

@@ -173,6 +173,42 @@ TEST(Model, UnloadWhileCompiling)
     EXPECT_EQ(host.state_number("models"), 0);
 }
 
+TEST(Model, CompilationHangsUntilUnload)
+{
+    Host host;
+    Host::Loaded loaded{};
+    npu_cmd unload{};
+
+    ASSERT_EQ(host.say("hang-compile").substr(0, 2), "ok");
+    std::uint64_t tag = host.load_begin(one_op_model("Neg", {{4}}, {4}), loaded);
+    EXPECT_FALSE(host.wait(tag, milliseconds(300)));
+    unload.op = NPU_OP_MODEL_UNLOAD;
+    unload.object = loaded.id;
+    std::uint64_t unload_tag = host.send(NPU_QUEUE_CTRL, unload);
+    EXPECT_EQ(host.wait(tag)->status, NPU_ST_ABORTED);
+    EXPECT_EQ(host.wait(unload_tag)->status, NPU_ST_OK);
+}
+
+/* One that waits has nothing to wait for when it is not wanted any more. */
+TEST(Model, UnloadBeforeCompiling)
+{
+    Host host;
+    Host::Loaded first{}, second{};
+    npu_cmd unload{};
+
+    ASSERT_EQ(host.say("hang-compile").substr(0, 2), "ok");
+    host.load_begin(one_op_model("Neg", {{4}}, {4}), first);
+    ASSERT_TRUE(host.eventually([&] { return host.state_number("compiling") == 1; }));
+    std::uint64_t tag = host.load_begin(one_op_model("Abs", {{4}}, {4}), second);
+    unload.op = NPU_OP_MODEL_UNLOAD;
+    unload.object = second.id;
+    std::uint64_t unload_tag = host.send(NPU_QUEUE_CTRL, unload);
+    EXPECT_EQ(host.wait(tag)->status, NPU_ST_ABORTED);
+    EXPECT_EQ(host.wait(unload_tag)->status, NPU_ST_OK);
+    EXPECT_EQ(host.unload(second.id).status, NPU_ST_NOT_FOUND);
+    EXPECT_EQ(host.unload(first.id).status, NPU_ST_OK);
+}
+
 class Cache : public ::testing::Test {
 protected:
     void SetUp() override

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ static struct {
 	int repeat;
 	int pause_ms;
 	int matmul;
+	int crowd; /* so many open files before, closed at once */
 	int wait_line; /* load, then go on when a line comes from standard input */
 } options = { .device = AI_DEVICE_ANY, .size = 1000, .repeat = 1 };
 
@@ -205,7 +207,59 @@ static int run(int fd, uint32_t model, const struct ai_alloc *memory, uint64_t b
 static int fail(const char *step, long long begin)
 {
 	report(step, errno, (now_ns() - begin) / 1000000, NULL);
-	return 1;
+	return -1;
+}
+
+/* The file with a model and memory, or -1: the failure has been reported. */
+static int prepare(struct ai_model_load *load, struct ai_alloc *memory, uint64_t bytes)
+{
+	long long begin = now_ns();
+	struct bytes model = {};
+	int fd = open("/dev/ai0", O_RDWR | O_CLOEXEC);
+
+	*load = (struct ai_model_load){ .hdr = header(sizeof(*load)), .format = AI_FORMAT_ONNX };
+	*memory = (struct ai_alloc){ .hdr = header(sizeof(*memory)) };
+	if (fd < 0)
+		return fail("open", begin);
+	make_model(&model);
+	load->data = (uintptr_t)model.data;
+	load->bytes = model.size;
+	load->device = options.device;
+	strcpy(load->name, options.matmul ? "matmul" : "add");
+	if (ioctl(fd, AI_MODEL_LOAD, load))
+		return fail("load", begin);
+	memory->hdr.flags = AI_ALLOC_MAP;
+	memory->bytes = 2 * bytes;
+	memory->device = options.home;
+	memory->perm = AI_PERM_READ | AI_PERM_WRITE;
+	if (ioctl(fd, AI_ALLOC, memory))
+		return fail("alloc", begin);
+	return fd;
+}
+
+/*
+ * Many files that each have run a job. They are closed at the same moment, when
+ * the last of them was refused.
+ */
+static int crowd(uint64_t bytes)
+{
+	struct ai_model_load load;
+	struct ai_alloc memory;
+	int i, last = 0, first = -1, ret = 0;
+
+	for (i = 0; i < options.crowd && !ret; i++) {
+		last = prepare(&load, &memory, bytes);
+		if (last < 0)
+			return 1;
+		first = first < 0 ? last : first;
+		ret = run(last, load.model, &memory, bytes, i);
+		munmap((void *)(uintptr_t)memory.address, memory.bytes);
+	}
+	close_range(first, last, 0);
+	if (ret)
+		return 0;
+	printf("result=WRONG step=crowd sentence=%d open files were served, none was refused\n", i);
+	return 2;
 }
 
 int main(int argc, char **argv)
@@ -217,14 +271,13 @@ int main(int argc, char **argv)
 		{ "timeout", required_argument, NULL, 't' },
 		{ "repeat", required_argument, NULL, 'r' },
 		{ "pause", required_argument, NULL, 'p' },
+		{ "crowd", required_argument, NULL, 'c' },
 		{ "matmul", no_argument, &options.matmul, 1 },
 		{ "wait", no_argument, &options.wait_line, 1 },
 		{}
 	};
-	struct ai_model_load load = { .hdr = header(sizeof(load)), .format = AI_FORMAT_ONNX };
-	struct ai_alloc memory = { .hdr = header(sizeof(memory)) };
-	long long begin = now_ns();
-	struct bytes model = {};
+	struct ai_model_load load;
+	struct ai_alloc memory;
 	int fd, i, c, ret = 0;
 	uint64_t bytes;
 
@@ -237,27 +290,20 @@ int main(int argc, char **argv)
 		case 't': options.timeout_ms = atol(optarg); break;
 		case 'r': options.repeat = atoi(optarg); break;
 		case 'p': options.pause_ms = atoi(optarg); break;
+		case 'c': options.crowd = atoi(optarg); break;
 		default: return 3;
 		}
 	}
 	bytes = options.size * (options.matmul ? options.size : 1) * sizeof(float);
 
-	fd = open("/dev/ai0", O_RDWR | O_CLOEXEC);
+	if (options.crowd) {
+		ret = crowd(bytes);
+		if (ret)
+			return ret;
+	}
+	fd = prepare(&load, &memory, bytes);
 	if (fd < 0)
-		return fail("open", begin);
-	make_model(&model);
-	load.data = (uintptr_t)model.data;
-	load.bytes = model.size;
-	load.device = options.device;
-	strcpy(load.name, options.matmul ? "matmul" : "add");
-	if (ioctl(fd, AI_MODEL_LOAD, &load))
-		return fail("load", begin);
-	memory.hdr.flags = AI_ALLOC_MAP;
-	memory.bytes = 2 * bytes;
-	memory.device = options.home;
-	memory.perm = AI_PERM_READ | AI_PERM_WRITE;
-	if (ioctl(fd, AI_ALLOC, &memory))
-		return fail("alloc", begin);
+		return 1;
 	if (options.wait_line) {
 		char line[8];
 

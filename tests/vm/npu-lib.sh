@@ -101,12 +101,12 @@ npu_bind() {
 	npu_bound
 }
 
-# The module that was built for this kernel.
-npu_insmod() {
+# ai_insmod NAME: the module that was built for this kernel
+ai_insmod() {
 	local folder
 	for folder in ${AI_MODULES:-} "$here"/../../build/{stock,debug}/kmod; do
-		if [[ $(modinfo -F vermagic "$folder/ai_npu.ko" 2>/dev/null) = "$(uname -r) "* ]]; then
-			insmod "$folder/ai_npu.ko"
+		if [[ $(modinfo -F vermagic "$folder/$1.ko" 2>/dev/null) = "$(uname -r) "* ]]; then
+			insmod "$folder/$1.ko"
 			return
 		fi
 	done
@@ -248,6 +248,16 @@ jobs_on_device() {
 	mapfile -t lines <"$debug/ai_npu/$npu_at/queues"
 	for line in "${lines[@]}"; do
 		[[ $line != *'operation 16'* ]] || found=$((found + 1))
+	done
+	[ $found -eq "$1" ]
+}
+
+# loads_on_device NUMBER: of models, likewise
+loads_on_device() {
+	local lines found=0 line
+	mapfile -t lines <"$debug/ai_npu/$npu_at/queues"
+	for line in "${lines[@]}"; do
+		[[ $line != *'operation 5'* ]] || found=$((found + 1))
 	done
 	[ $found -eq "$1" ]
 }
