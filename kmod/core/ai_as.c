@@ -11,6 +11,18 @@
 
 #include "ai_internal.h"
 
+/* Count address spaces, and those of them that may go without anybody's doing. */
+static void ai_device_count_as(struct ai_device *adev, int all, int unsettled)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&adev->lock, flags);
+	adev->nr_as += all;
+	adev->nr_as_unsettled += unsettled;
+	spin_unlock_irqrestore(&adev->lock, flags);
+	wake_up_all(&adev->ready);
+}
+
 static void ai_as_release_work(struct work_struct *work)
 {
 	struct ai_as *as = container_of(work, struct ai_as, release_work);
@@ -25,11 +37,8 @@ static void ai_as_release_work(struct work_struct *work)
 
 	mutex_lock(&adev->objects_lock);
 	list_del(&as->node);
-	adev->nr_as--;
 	mutex_unlock(&adev->objects_lock);
-	if (as->closed)
-		atomic_dec(&adev->nr_as_closed);
-	wake_up_all(&adev->ready);
+	ai_device_count_as(adev, -1, -1);
 
 	mutex_destroy(&as->lock);
 	kfree(as);
@@ -53,8 +62,7 @@ void ai_as_put(struct ai_as *as)
 /* The file lets go of it; jobs and regions may have it a moment longer. */
 static void ai_as_close(struct ai_as *as)
 {
-	as->closed = true;
-	atomic_inc(&as->adev->nr_as_closed);
+	ai_device_count_as(as->adev, 0, 1);
 	ai_as_put(as);
 }
 
@@ -71,14 +79,17 @@ static int ai_device_refuses(struct ai_device *adev)
 	}
 }
 
-static bool ai_device_count_as(struct ai_device *adev)
+/* Take a slot for one that is about to be made. */
+static bool ai_device_reserve_as(struct ai_device *adev)
 {
+	unsigned long flags;
 	bool room;
 
-	mutex_lock(&adev->objects_lock);
+	spin_lock_irqsave(&adev->lock, flags);
 	room = !adev->max_as || adev->nr_as < adev->max_as;
 	adev->nr_as += room;
-	mutex_unlock(&adev->objects_lock);
+	adev->nr_as_unsettled += room;
+	spin_unlock_irqrestore(&adev->lock, flags);
 	return room;
 }
 
@@ -90,22 +101,20 @@ static int ai_as_attach(struct ai_as *as)
 	if (!ai_device_enter(adev, &idx))
 		return -ENODEV;
 	ret = ai_device_refuses(adev);
-	if (!ret && !ai_device_count_as(adev))
+	if (!ret && !ai_device_reserve_as(adev))
 		ret = -EUSERS;
 	if (ret)
 		goto exit;
 
 	ret = adev->ops->as_create(adev, as);
-	mutex_lock(&adev->objects_lock);
-	if (ret)
-		adev->nr_as--;
-	else
+	if (!ret) {
+		mutex_lock(&adev->objects_lock);
 		list_add(&as->node, &adev->as_list);
-	mutex_unlock(&adev->objects_lock);
-	if (ret)
-		wake_up_all(&adev->ready);
+		mutex_unlock(&adev->objects_lock);
+	}
+	ai_device_count_as(adev, ret ? -1 : 0, -1);
 exit:
-	ai_device_exit(idx);
+	ai_device_exit(adev, idx);
 	return ret;
 }
 
@@ -142,60 +151,86 @@ static bool ai_device_has_as(struct ai_device *adev)
 	if (!ai_device_enter(adev, &idx))
 		return false;
 	has = adev->ops->as_create;
-	ai_device_exit(idx);
+	ai_device_exit(adev, idx);
 	return has;
 }
 
-/*
- * One attempt: -EAGAIN if the device recovers. Nothing is waited for, since the
- * lock also stands between the file's other threads and their devices.
- */
-static struct ai_as *ai_file_as_try(struct ai_file *file, struct ai_device *adev)
+/* What the file has under a device's number, with a reference, or NULL. */
+static struct ai_as *ai_file_as_have(struct ai_file *file, u32 device)
 {
-	struct ai_as *as, *stale;
-	int ret;
+	struct ai_as *as;
 
-	if (mutex_lock_killable(&file->as_lock))
-		return ERR_PTR(-EINTR);
-	as = xa_load(&file->as, adev->id);
-	/* The number may have gone to another device meanwhile. */
-	if (!as || as->adev != adev) {
-		stale = as;
-		as = ai_as_create(file, adev);
-		if (IS_ERR(as))
-			goto unlock;
-		ret = xa_err(xa_store(&file->as, adev->id, as, GFP_KERNEL_ACCOUNT));
-		if (ret) {
-			ai_as_close(as);
-			as = ERR_PTR(ret);
-			goto unlock;
-		}
-		if (stale)
-			ai_as_close(stale);
-	}
-	kref_get(&as->ref);
-unlock:
-	mutex_unlock(&file->as_lock);
+	xa_lock(&file->as);
+	as = xa_load(&file->as, device);
+	if (as)
+		kref_get(&as->ref);
+	xa_unlock(&file->as);
 	return as;
 }
 
-static bool ai_device_as_free(struct ai_device *adev)
+/*
+ * One attempt: -EAGAIN if the device recovers, or another thread did the same.
+ * No lock is held meanwhile, since making one may take as long as a reset and the
+ * file's other threads may be busy with other devices.
+ */
+static struct ai_as *ai_file_as_try(struct ai_file *file, struct ai_device *adev)
 {
-	return READ_ONCE(adev->nr_as) < adev->max_as || READ_ONCE(adev->unplugged);
+	struct ai_as *as = ai_file_as_have(file, adev->id);
+	struct ai_as *stale, *found;
+
+	/* The number may have gone to another device meanwhile. */
+	if (as && as->adev == adev)
+		return as;
+	stale = as;
+	as = ai_as_create(file, adev);
+	if (IS_ERR(as))
+		goto put_stale;
+
+	kref_get(&as->ref);
+	found = xa_cmpxchg(&file->as, adev->id, stale, as, GFP_KERNEL_ACCOUNT);
+	if (found == stale) {
+		if (stale)
+			ai_as_close(stale);
+		goto put_stale;
+	}
+	ai_as_put(as);
+	ai_as_close(as);
+	as = ERR_PTR(xa_err(found) ?: -EAGAIN);
+put_stale:
+	ai_as_put(stale);
+	return as;
 }
 
-/* All are taken: -EAGAIN when one of a closed file has come back, else -EUSERS. */
+/*
+ * All are taken: -EUSERS, or -EAGAIN when there is one again because a file was
+ * closed or another could not be made.
+ */
+static int ai_device_as_state(struct ai_device *adev)
+{
+	unsigned long flags;
+	int ret = -EUSERS;
+
+	spin_lock_irqsave(&adev->lock, flags);
+	if (adev->unplugged || adev->nr_as < adev->max_as)
+		ret = -EAGAIN;
+	else if (adev->nr_as_unsettled)
+		ret = 0;
+	spin_unlock_irqrestore(&adev->lock, flags);
+	return ret;
+}
+
 static int ai_device_wait_as(struct ai_device *adev, ktime_t until)
 {
-	long left = ai_jiffies_until(until);
+	int state = ai_device_as_state(adev);
+	long left;
 
-	if (!atomic_read(&adev->nr_as_closed) && !ai_device_as_free(adev))
-		return -EUSERS;
-	left = wait_event_killable_timeout(adev->ready, ai_device_as_free(adev) ||
-					   !atomic_read(&adev->nr_as_closed), left);
+	if (state)
+		return state;
+	left = wait_event_killable_timeout(adev->ready, (state = ai_device_as_state(adev)),
+					   ai_jiffies_until(until));
 	if (left < 0)
 		return -EINTR;
-	return left ? -EAGAIN : -ETIME;
+	return left ? state : -ETIME;
 }
 
 /**
@@ -228,7 +263,8 @@ struct ai_as *ai_file_as(struct ai_call *call, struct ai_device *adev, ktime_t u
 	} while (ret == -EAGAIN);
 
 	if (ret == -EUSERS)
-		return ERR_PTR(ai_fail(call, -ENOSPC, "%s serves %u open files already, the most it can",
+		return ERR_PTR(ai_fail(call, -ENOSPC,
+				       "%s serves %u open files already, the most it can",
 				       dev_name(&adev->dev), adev->max_as));
 	return ERR_PTR(ai_device_fail(call, adev, ret, "has not made an address space"));
 }
@@ -246,9 +282,10 @@ static int ai_as_map_new(struct ai_as *as, struct ai_region *region)
 	map->as = as;
 	map->va = ai_region_va(region);
 
+	/* In this order, so that unplugging does not wait for those who wait for the lock. */
+	mutex_lock(&as->lock);
 	ret = -ENODEV;
 	if (ai_device_enter(adev, &idx)) {
-		mutex_lock(&as->lock);
 		if (!as->detached)
 			ret = ai_device_refuses(adev);
 		if (!ret)
@@ -258,9 +295,9 @@ static int ai_as_map_new(struct ai_as *as, struct ai_region *region)
 			list_add(&map->region_node, &region->maps);
 			kref_get(&as->ref);
 		}
-		mutex_unlock(&as->lock);
-		ai_device_exit(idx);
+		ai_device_exit(adev, idx);
 	}
+	mutex_unlock(&as->lock);
 	if (ret)
 		kfree(map);
 	return ret;
@@ -356,5 +393,4 @@ void ai_file_release_as(struct ai_file *file)
 	xa_for_each(&file->as, id, as)
 		ai_as_close(as);
 	xa_destroy(&file->as);
-	mutex_destroy(&file->as_lock);
 }

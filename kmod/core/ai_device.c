@@ -9,7 +9,6 @@
 
 #include "ai_internal.h"
 
-DEFINE_SRCU(ai_unplug_srcu);
 static DEFINE_XARRAY(ai_devices);
 static DEFINE_MUTEX(ai_devices_lock); /* @ai_devices, @ai_numbers */
 /* Taken until the name is free again too, which is later than a device can be found. */
@@ -28,20 +27,20 @@ static DECLARE_BITMAP(ai_numbers, AI_MAX_DEVICES);
  */
 bool ai_device_enter(struct ai_device *adev, int *idx)
 {
-	*idx = srcu_read_lock(&ai_unplug_srcu);
+	*idx = srcu_read_lock(&adev->unplug_srcu);
 	if (!READ_ONCE(adev->unplugged)) {
 		/* For sparse, which knows no conditional locks. */
-		__release(&ai_unplug_srcu);
+		__release(&adev->unplug_srcu);
 		return true;
 	}
-	srcu_read_unlock(&ai_unplug_srcu, *idx);
+	srcu_read_unlock(&adev->unplug_srcu, *idx);
 	return false;
 }
 
-void ai_device_exit(int idx)
+void ai_device_exit(struct ai_device *adev, int idx)
 {
-	__acquire(&ai_unplug_srcu);
-	srcu_read_unlock(&ai_unplug_srcu, idx);
+	__acquire(&adev->unplug_srcu);
+	srcu_read_unlock(&adev->unplug_srcu, idx);
 }
 
 const char *ai_class_name(enum ai_class class)
@@ -66,6 +65,7 @@ static void ai_device_release(struct device *dev)
 		gpu_buddy_fini(&adev->buddy);
 	mutex_destroy(&adev->mem_lock);
 	mutex_destroy(&adev->objects_lock);
+	cleanup_srcu_struct(&adev->unplug_srcu);
 	kfree(adev);
 }
 
@@ -82,6 +82,10 @@ struct ai_device *ai_device_alloc(struct device *parent)
 
 	if (!adev)
 		return NULL;
+	if (init_srcu_struct(&adev->unplug_srcu)) {
+		kfree(adev);
+		return NULL;
+	}
 
 	spin_lock_init(&adev->lock);
 	adev->queue = RB_ROOT_CACHED;
@@ -205,7 +209,9 @@ void ai_device_unplug(struct ai_device *adev)
 	ai_sched_fail_queue(adev, -ENODEV, "the device was removed before the job began");
 
 	/* Jobs that were given to the driver first, so that all that is left can go. */
-	synchronize_srcu(&ai_unplug_srcu);
+	synchronize_srcu(&adev->unplug_srcu);
+	smp_store_release(&adev->quiesced, true); /* see ai_vma_fault_gone() */
+	wake_up_all(&adev->ready);
 	ai_sched_abort_inflight(adev);
 	if (!wait_event_timeout(adev->ready, ai_device_idle(adev),
 				msecs_to_jiffies(AI_UNPLUG_TIMEOUT_MS)))
@@ -432,7 +438,7 @@ void ai_device_read_sensors(struct ai_device *adev, struct ai_sensors *sensors)
 		return;
 	if (adev->ops->sensors)
 		adev->ops->sensors(adev, sensors);
-	ai_device_exit(idx);
+	ai_device_exit(adev, idx);
 }
 
 u64 ai_device_mem_free(struct ai_device *adev)

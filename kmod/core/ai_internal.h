@@ -5,7 +5,7 @@
  * Locks, outermost first:
  *
  *	mmap_lock		(taken by the kernel before ai_mmap.c)
- *	ai_file.as_lock		address spaces and model versions of one file
+ *	ai_file.models_lock	versions of models of one file
  *	ai_device.objects_lock	as_list, models
  *	ai_model.op_lock
  *	ai_region.map_lock	maps of one region
@@ -17,8 +17,8 @@
  *	ai_model.lock		spinlock, irqs off
  *
  * No user memory is touched and mmap_lock is not taken under any of them.
- * ai_unplug_srcu is held around every operation of a driver, so that unplugging
- * can wait for those that run; it is never held while waiting for a job.
+ * ai_device.unplug_srcu is held around every operation of a driver, so that
+ * unplugging can wait for those that run; it is never held while waiting for a job.
  */
 #ifndef AI_INTERNAL_H
 #define AI_INTERNAL_H
@@ -57,8 +57,9 @@ long ai_call_dispatch(struct file *filp, unsigned int cmd, unsigned long arg);
  * @id: number, for traces and the page table's listing
  * @regions: address of the first page to region: the handles
  * @models: handle to model
+ * @next_model: the next handle to give out, unless it is taken; under @models_lock
  * @as: device number to address space
- * @as_lock: creation in @as
+ * @models_lock: versions in @models
  * @jobs: jobs somebody waits for
  * @jobs_lock: @jobs
  */
@@ -66,13 +67,15 @@ struct ai_file {
 	u64 id;
 	struct xarray regions;
 	struct xarray models;
+	u32 next_model;
 	struct xarray as;
-	struct mutex as_lock; /* @as, versions in @models; outside all but mmap_lock */
+	struct mutex models_lock; /* versions in @models; outside all but mmap_lock */
 	struct list_head jobs;
 	spinlock_t jobs_lock; /* @jobs */
 };
 
-extern struct workqueue_struct *ai_wq;
+extern struct workqueue_struct *ai_wq; /* releases, which may wait for devices */
+extern struct workqueue_struct *ai_kick_wq; /* dispatch, which must not */
 extern struct inode *ai_inode;
 extern const struct class ai_class;
 
@@ -81,8 +84,7 @@ extern const struct class ai_class;
 #define AI_DEFAULT_JOB_TIMEOUT_MS 10000
 
 bool ai_device_enter(struct ai_device *adev, int *idx);
-void ai_device_exit(int idx);
-extern struct srcu_struct ai_unplug_srcu;
+void ai_device_exit(struct ai_device *adev, int idx);
 struct ai_device *ai_device_lookup(u32 id);
 struct ai_device *ai_device_choose(u32 properties);
 int ai_device_wait_ready(struct ai_device *adev, ktime_t until);

@@ -11,7 +11,7 @@
 
 #include "ai_internal.h"
 
-struct workqueue_struct *ai_wq;
+struct workqueue_struct *ai_wq, *ai_kick_wq;
 struct inode *ai_inode;
 
 static dev_t ai_devt;
@@ -32,7 +32,7 @@ static int ai_open(struct inode *inode, struct file *filp)
 	xa_init(&file->regions);
 	xa_init_flags(&file->models, XA_FLAGS_ALLOC1);
 	xa_init(&file->as);
-	mutex_init(&file->as_lock);
+	mutex_init(&file->models_lock);
 	INIT_LIST_HEAD(&file->jobs);
 	spin_lock_init(&file->jobs_lock);
 
@@ -50,6 +50,7 @@ static int ai_release(struct inode *inode, struct file *filp)
 	ai_file_release_models(file);
 	ai_file_release_regions(file);
 	ai_file_release_as(file);
+	mutex_destroy(&file->models_lock);
 	kfree(file);
 	return 0;
 }
@@ -125,9 +126,14 @@ static int __init ai_init(void)
 	ai_wq = alloc_workqueue("ai", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!ai_wq)
 		return -ENOMEM;
+	ai_kick_wq = alloc_workqueue("ai-kick", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!ai_kick_wq) {
+		ret = -ENOMEM;
+		goto destroy_wq;
+	}
 	ret = ai_inode_create();
 	if (ret)
-		goto destroy_wq;
+		goto destroy_kick_wq;
 	ret = class_register(&ai_class);
 	if (ret)
 		goto destroy_inode;
@@ -156,6 +162,8 @@ unregister_class:
 	class_unregister(&ai_class);
 destroy_inode:
 	ai_inode_destroy();
+destroy_kick_wq:
+	destroy_workqueue(ai_kick_wq);
 destroy_wq:
 	destroy_workqueue(ai_wq);
 	ai_gpt_exit();
@@ -170,6 +178,7 @@ static void __exit ai_exit(void)
 	cdev_del(&ai_cdev);
 	unregister_chrdev_region(ai_devt, 1);
 	/* Releases of regions, models and address spaces may still be under way. */
+	destroy_workqueue(ai_kick_wq);
 	destroy_workqueue(ai_wq);
 	class_unregister(&ai_class);
 	ai_inode_destroy();

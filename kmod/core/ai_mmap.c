@@ -40,27 +40,51 @@ static u64 ai_vma_page(const struct vm_area_struct *vma, const struct ai_region 
 	return first + ((address - vma->vm_start) >> PAGE_SHIFT);
 }
 
-/* Stands in for memory of a device that has gone; goes with the region. */
+/*
+ * Let those who entered the device's pages before it went finish, one of which may
+ * be about to enter 2 MiB here. Not under mmap_lock, as they may be as long as
+ * the driver has operations under way.
+ */
+static vm_fault_t ai_vma_wait_quiesced(struct vm_fault *vmf, struct ai_region *region)
+{
+	struct ai_device *home = region->home;
+
+	if (!fault_flag_allow_retry_first(vmf->flags))
+		return VM_FAULT_NOPAGE;
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+	kref_get(&region->ref);
+	release_fault_lock(vmf);
+	/* A fatal signal is noticed by who retries. */
+	wait_event_killable(home->ready, READ_ONCE(home->quiesced));
+	ai_region_put(region);
+	return VM_FAULT_RETRY;
+}
+
+/* A page stands in for memory of a device that has gone; it goes with the region. */
 static vm_fault_t ai_vma_fault_gone(struct vm_fault *vmf, struct ai_region *region)
 {
-	struct page *page = READ_ONCE(region->dummy);
+	struct page *page;
 
+	/* Pairs with the release in ai_device_unplug(): what is looked at below is later. */
+	if (!smp_load_acquire(&region->home->quiesced))
+		return ai_vma_wait_quiesced(vmf, region);
+	/* 2 MiB that were entered are about to be revoked, until then there is nothing to do. */
+	if (pmd_trans_huge(pmdp_get_lockless(vmf->pmd)))
+		return VM_FAULT_NOPAGE;
+
+	page = READ_ONCE(region->dummy);
 	if (!page) {
 		struct page *mine = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 
 		if (!mine)
 			return VM_FAULT_OOM;
-		/* A fault that entered before may be about to map 2 MiB here. */
-		synchronize_srcu(&ai_unplug_srcu);
 		page = cmpxchg(&region->dummy, NULL, mine);
 		if (page)
 			__free_page(mine);
 		else
 			page = mine;
 	}
-	/* One that has done so: it is about to be revoked, until then there is nothing to do. */
-	if (pmd_trans_huge(pmdp_get_lockless(vmf->pmd)))
-		return VM_FAULT_NOPAGE;
 	return vmf_insert_pfn_prot(vmf->vma, vmf->address, page_to_pfn(page),
 				   vm_get_page_prot(vmf->vma->vm_flags));
 }
@@ -99,7 +123,7 @@ static vm_fault_t ai_vma_fault(struct vm_fault *vmf)
 		return ai_vma_fault_gone(vmf, region);
 	ret = ai_vma_insert_around(vmf, region);
 	if (region->home)
-		ai_device_exit(idx);
+		ai_device_exit(region->home, idx);
 	return ret;
 }
 
@@ -139,7 +163,7 @@ static vm_fault_t ai_vma_huge_fault(struct vm_fault *vmf, unsigned int order)
 		return VM_FAULT_FALLBACK;
 	ret = vmf_insert_pfn_pmd(vmf, pfn_to_pfn_t(pfn), vmf->flags & FAULT_FLAG_WRITE);
 	if (region->home)
-		ai_device_exit(idx);
+		ai_device_exit(region->home, idx);
 	return ret;
 }
 

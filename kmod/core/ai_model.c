@@ -226,7 +226,7 @@ static struct ai_device *ai_model_device(struct ai_call *call, u32 device)
 	return adev;
 }
 
-/* Under &ai_file.as_lock: 0, or -EEXIST. */
+/* Under &ai_file.models_lock: 0, or -EEXIST. */
 static int ai_model_version(struct ai_file *file, struct ai_model *model)
 {
 	struct ai_model *other;
@@ -262,18 +262,21 @@ static int ai_model_add_handle(struct ai_call *call, struct ai_model *model)
 	struct ai_file *file = call->file;
 	int ret;
 
-	/* Makes the check and the insertion one step; nothing else is protected by it. */
-	if (mutex_lock_killable(&file->as_lock))
+	/* Makes the check and the insertion one step. */
+	if (mutex_lock_killable(&file->models_lock))
 		return ai_fail(call, -EINTR, "a fatal signal ended the call");
 	ret = ai_model_version(file, model);
 	if (!ret) {
 		kref_get(&model->ref);
-		ret = xa_alloc(&file->models, &model->handle, model, xa_limit_31b,
-			       GFP_KERNEL_ACCOUNT);
-		if (ret)
+		/* A handle comes back late: who kept one that is gone finds no other model. */
+		ret = xa_alloc_cyclic(&file->models, &model->handle, model, xa_limit_31b,
+				      &file->next_model, GFP_KERNEL_ACCOUNT);
+		if (ret < 0)
 			ai_model_put(model);
+		else
+			ret = 0;
 	}
-	mutex_unlock(&file->as_lock);
+	mutex_unlock(&file->models_lock);
 
 	if (ret == -EEXIST)
 		return ai_fail(call, ret, "version is %u, %s has that version loaded already",
@@ -342,7 +345,7 @@ static int ai_model_send(struct ai_model *model, ktime_t until)
 		ret = adev->ops->model_load(adev, model);
 		model->sent = !ret;
 		mutex_unlock(&model->op_lock);
-		ai_device_exit(idx);
+		ai_device_exit(adev, idx);
 	} while (ret == -EAGAIN);
 	return ret;
 }

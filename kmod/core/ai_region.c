@@ -146,7 +146,7 @@ static int ai_region_alloc_pages(struct ai_region *region)
 	return 0;
 }
 
-static int ai_region_clear_io(phys_addr_t phys, u64 bytes)
+static int ai_region_clear_io(struct ai_device *home, phys_addr_t phys, u64 bytes)
 {
 	/* As applications see it: see ai_alloc_cache(). */
 	unsigned long cache = pfn_valid(PHYS_PFN(phys)) ? MEMREMAP_WB : MEMREMAP_WC;
@@ -154,12 +154,19 @@ static int ai_region_clear_io(phys_addr_t phys, u64 bytes)
 
 	for (done = 0; done < bytes; done += step) {
 		void *address;
+		int idx;
 
 		step = min_t(u64, bytes - done, SZ_4M);
 		address = memremap(phys + done, step, cache);
 		if (!address)
 			return -ENOMEM;
+		/* Once a step, so that unplugging waits for no more than that. */
+		if (!ai_device_enter(home, &idx)) {
+			memunmap(address);
+			return -ENODEV;
+		}
 		memset(address, 0, step);
+		ai_device_exit(home, idx);
 		memunmap(address);
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -207,7 +214,8 @@ static int ai_region_clear_blocks(struct ai_region *region)
 	u32 i;
 
 	for (i = 0; i < region->nr_chunks && !ret; i++)
-		ret = ai_region_clear_io((phys_addr_t)region->chunks[i].pfn << PAGE_SHIFT,
+		ret = ai_region_clear_io(region->home,
+					 (phys_addr_t)region->chunks[i].pfn << PAGE_SHIFT,
 					 (u64)region->chunks[i].nr << PAGE_SHIFT);
 	return ret;
 }
@@ -218,21 +226,18 @@ static int ai_region_get_blocks(struct ai_region *region)
 	struct ai_device *home = region->home;
 	bool undisturbed = false;
 	u32 generation;
-	int ret, idx;
+	int ret;
 
 	ret = ai_region_alloc_blocks(region);
 	while (!ret && !undisturbed) {
 		ret = ai_device_wait_ready(home, 0);
 		if (ret)
 			break;
-		if (!ai_device_enter(home, &idx))
-			return -ENODEV;
 		generation = ai_device_generation(home);
 		undisturbed = ai_device_undisturbed(home, generation);
 		if (undisturbed)
 			ret = ai_region_clear_blocks(region);
 		undisturbed = undisturbed && ai_device_undisturbed(home, generation);
-		ai_device_exit(idx);
 	}
 	return ret;
 }

@@ -173,7 +173,7 @@ void ai_sched_kick(struct ai_device *adev)
 	for (;;) {
 		if (!left--) {
 			ai_device_get(adev);
-			if (!queue_work(ai_wq, &adev->kick_work))
+			if (!queue_work(ai_kick_wq, &adev->kick_work))
 				ai_device_put(adev);
 			break;
 		}
@@ -194,7 +194,7 @@ void ai_sched_kick(struct ai_device *adev)
 	adev->dispatching = false;
 unlock:
 	spin_unlock_irqrestore(&adev->lock, flags);
-	ai_device_exit(idx);
+	ai_device_exit(adev, idx);
 }
 
 void ai_sched_kick_work(struct work_struct *work)
@@ -341,7 +341,7 @@ bool ai_sched_abort(struct ai_job *job, int error)
 		ai_job_finish(job);
 	} else if (state == AI_JOB_INFLIGHT && ai_device_enter(adev, &idx)) {
 		adev->ops->abort(adev, job);
-		ai_device_exit(idx);
+		ai_device_exit(adev, idx);
 	}
 	return state != AI_JOB_DONE;
 }

@@ -22,6 +22,7 @@
 #include <linux/rbtree.h>
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
+#include <linux/srcu.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -138,6 +139,8 @@ struct ai_device {
 	enum ai_health health;
 	u32 generation;
 	bool unplugged;
+	bool quiesced; /* and nobody who saw it before is still at work */
+	struct srcu_struct unplug_srcu; /* around every operation, waited for by unplugging */
 	bool dispatching, dispatch_again;
 	struct work_struct kick_work;
 	struct rb_root_cached queue; /* jobs that wait, first to go leftmost */
@@ -147,11 +150,11 @@ struct ai_device {
 	ktime_t busy_since;
 	u64 seq;
 	wait_queue_head_t ready; /* health or unplugged changed, a job or address space left */
-	struct mutex objects_lock; /* as_list, nr_as, models */
+	struct mutex objects_lock; /* as_list, models */
 	struct list_head as_list;
 	struct list_head models;
 	u32 nr_as;
-	atomic_t nr_as_closed; /* those of closed files that have not gone yet */
+	u32 nr_as_unsettled; /* those being made, or of closed files */
 	struct mutex mem_lock; /* buddy */
 	struct gpu_buddy buddy;
 	bool buddy_ready;
@@ -193,7 +196,6 @@ struct ai_as {
 	struct mutex lock; /* maps, detached */
 	struct list_head maps;
 	bool detached; /* the device is gone: no operation any more */
-	bool closed; /* its file is: it goes when jobs and regions let go */
 };
 
 /**
