@@ -43,7 +43,7 @@ struct Board {
 
     /* Faults that wait for their victim. */
     std::atomic<Hang> hang_next{Hang::kNone};
-    std::atomic<bool> hang_compile{false};
+    std::atomic<std::uint32_t> hang_compile{0}; /* the so many-th compilation from now */
     std::atomic<bool> ecc_next{false};
     std::atomic<bool> fault_next{false};
     std::atomic<bool> corrupt_completion{false};
@@ -102,6 +102,16 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 inline bool take(std::atomic<bool>& flag)
 {
     return flag.load(std::memory_order_relaxed) && flag.exchange(false);
+}
+
+/* Counts down to a fault that waits; true for the caller that reaches it. */
+inline bool count_down(std::atomic<std::uint32_t>& left)
+{
+    std::uint32_t now = left.load(std::memory_order_relaxed);
+
+    while (now > 0 && !left.compare_exchange_weak(now, now - 1)) {
+    }
+    return now == 1;
 }
 
 /* The shared memory that a Board lives in; survives fork(). */

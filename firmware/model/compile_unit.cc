@@ -220,7 +220,7 @@ void CompileUnit::hang(const Load& load)
 
 CompileUnit::Outcome CompileUnit::compile(const Load& load, __u64& fault)
 {
-    if (take(board_.hang_compile))
+    if (count_down(board_.hang_compile))
         hang(load);
 
     Mmu::Pin pin;

@@ -34,9 +34,9 @@ template <typename T> std::optional<T> parse(std::string_view text, T least, T m
 }
 
 constexpr char kCommands[] =
-    "hang-next, hang-hard, hang-engine, hang-compile, crash, wedge, ecc, ecc-corrected, temp C, "
-    "ambient C, slow N, kill, kill-stay, repair, boot-fail N, corrupt-completion, fault-next, "
-    "state";
+    "hang-next, hang-hard, hang-engine, hang-compile N, crash, wedge, ecc, ecc-corrected, "
+    "temp C, ambient C, slow N, kill, kill-stay, repair, boot-fail N, corrupt-completion, "
+    "fault-next, state";
 
 } // namespace
 
@@ -94,8 +94,12 @@ std::string Slot::command(std::string_view line)
     if (verb == "hang-engine")
         return arm(Hang::kUntilSilicon);
     if (verb == "hang-compile") {
-        board_->hang_compile = true;
-        return "ok the next compilation hangs";
+        std::optional<std::uint32_t> nth =
+            argument.empty() ? 1 : parse<std::uint32_t>(argument, 1, 10000);
+        if (!nth)
+            return "error hang-compile needs a number from 1 to 10000, or nothing";
+        board_->hang_compile = *nth;
+        return "ok one compilation will hang";
     }
     if (verb == "crash")
         return to_silicon(SlotMessage::kCrash);

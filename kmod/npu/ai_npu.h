@@ -224,8 +224,14 @@ enum ai_npu_model_state {
  * @sent: @request is under way
  * @unloading: nothing is reported any more
  * @was_ready: it has been ready and is loaded again after a reset
- * @tries: times it was sent since ai.ko was last told
- * @since: when it was last sent, in jiffies
+ * @given_up: ai.ko was told that it failed, and the device may still be at it
+ * @cancelled: the device was told so
+ * @compiling: the device was at it when it was stopped
+ * @stops: &ai_npu.stops when the device answered
+ * @tries: times a reset ended its compilation since ai.ko was last told
+ * @order: when it was last sent, among all that were
+ * @since: the same in jiffies
+ * @given_up_at: in jiffies
  */
 struct ai_npu_model {
 	struct list_head node;
@@ -243,9 +249,14 @@ struct ai_npu_model {
 	bool sent;
 	bool unloading;
 	bool was_ready;
+	bool given_up;
 	bool cancelled;
+	bool compiling;
+	int stops;
 	u32 tries;
+	u64 order;
 	unsigned long since;
+	unsigned long given_up_at;
 };
 
 /* ---- jobs ---- */
@@ -439,6 +450,8 @@ struct ai_npu {
 	struct mutex model_mutex; /* models, loads, states of models */
 	struct list_head models;
 	u32 loads;
+	u64 load_order;
+	bool reloading; /* those that were ready before the stop go first */
 	unsigned long loads_since; /* when the device began with the load it is at, at the latest */
 	wait_queue_head_t model_wait;
 
@@ -516,6 +529,7 @@ int ai_npu_queue_send(struct ai_npu_queue *queue, struct ai_npu_request *req,
 		      struct npu_cmd *cmd);
 int ai_npu_command(struct ai_npu *npu, struct npu_cmd *cmd, int stops, u64 *value,
 		   unsigned int timeout_ms);
+bool ai_npu_queue_abandon(struct ai_npu_queue *queue, struct ai_npu_request *req);
 const char *ai_npu_status_name(u32 status);
 
 /* ---- ai_npu_mmu.c ---- */
@@ -536,6 +550,7 @@ void ai_npu_as_unmap(struct ai_device *adev, struct ai_region_map *map);
 int ai_npu_model_load(struct ai_device *adev, struct ai_model *model);
 void ai_npu_model_unload(struct ai_device *adev, struct ai_model *model);
 int ai_npu_models_restore(struct ai_npu *npu);
+void ai_npu_models_stopped(struct ai_npu *npu);
 void ai_npu_models_lost(struct ai_npu *npu);
 void ai_npu_models_check(struct ai_npu *npu);
 

@@ -417,7 +417,8 @@ static void ai_npu_as_free(struct ai_npu *npu, struct ai_npu_as *as)
 }
 
 /* Tell the device of an address space, unless it has been since it was last stopped. */
-static int ai_npu_as_tell(struct ai_npu *npu, struct ai_npu_as *as, int stops)
+static int ai_npu_as_tell(struct ai_npu *npu, struct ai_npu_as *as, int stops,
+			  unsigned int timeout_ms)
 {
 	struct npu_cmd cmd = {
 		.op = NPU_OP_AS_CREATE,
@@ -429,7 +430,7 @@ static int ai_npu_as_tell(struct ai_npu *npu, struct ai_npu_as *as, int stops)
 	lockdep_assert_held(&npu->as_mutex);
 	if (as->stops == stops)
 		return 0;
-	ret = ai_npu_command(npu, &cmd, stops, NULL, ai_npu_timeout(&ai_npu_command_timeout_ms));
+	ret = ai_npu_command(npu, &cmd, stops, NULL, timeout_ms);
 	/* Without an answer to trust it may have been told all the same. */
 	if (!ret || ret == -ETIME || ret == -EIO)
 		as->stops = stops;
@@ -454,7 +455,7 @@ int ai_npu_as_create(struct ai_device *adev, struct ai_as *ai_as)
 	mutex_lock(&npu->as_mutex);
 	stops = atomic_read(&npu->stops);
 	as->stops = stops - 1;
-	ret = ai_npu_as_tell(npu, as, stops);
+	ret = ai_npu_as_tell(npu, as, stops, ai_npu_timeout(&ai_npu_command_timeout_ms));
 	if (!ret)
 		list_add_tail(&as->node, &npu->as_list);
 	mutex_unlock(&npu->as_mutex);
@@ -517,20 +518,28 @@ void ai_npu_as_unmap(struct ai_device *adev, struct ai_region_map *region_map)
  * ai_npu_mmu_restore() - tell a device that was just booted of all address spaces
  * @npu: the device, with the control queue open
  *
+ * All of them together have the time of one command.
+ *
  * Return: 0 or a negative error number.
  */
 int ai_npu_mmu_restore(struct ai_npu *npu)
 {
+	unsigned int timeout = ai_npu_timeout(&ai_npu_command_timeout_ms);
+	unsigned long end = jiffies + msecs_to_jiffies(timeout);
 	int stops = atomic_read(&npu->stops);
 	struct ai_npu_as *as;
 	int ret;
 
 	mutex_lock(&npu->as_mutex);
-	ret = ai_npu_as_tell(npu, npu->own_as, stops);
+	ret = ai_npu_as_tell(npu, npu->own_as, stops, timeout);
 	list_for_each_entry(as, &npu->as_list, node) {
+		unsigned long now = jiffies;
+
+		if (!ret && time_after_eq(now, end))
+			ret = -ETIME;
 		if (ret)
 			break;
-		ret = ai_npu_as_tell(npu, as, stops);
+		ret = ai_npu_as_tell(npu, as, stops, jiffies_to_msecs(end - now));
 	}
 	mutex_unlock(&npu->as_mutex);
 	if (ret)

@@ -41,7 +41,7 @@ static void ai_npu_model_send(struct ai_npu_model *m)
 
 	lockdep_assert_held(&npu->model_mutex);
 	if (m->state != AI_NPU_MODEL_WAITING || m->unloading || m->sent ||
-	    npu->loads == AI_NPU_LOADS)
+	    npu->loads == AI_NPU_LOADS || (npu->reloading && !m->was_ready))
 		return;
 
 	memset(m->info, 0, sizeof(*m->info));
@@ -55,9 +55,36 @@ static void ai_npu_model_send(struct ai_npu_model *m)
 		npu->loads--;
 		return;
 	}
-	m->tries++;
+	m->order = npu->load_order++;
 	m->since = jiffies;
+	m->given_up = false;
 	m->cancelled = false;
+	m->compiling = false;
+}
+
+/* Nobody waits for the answer; that to the load is what counts. */
+static void ai_npu_model_cancel(struct ai_npu_model *m)
+{
+	struct npu_cmd cmd = { .op = NPU_OP_MODEL_UNLOAD, .object = m->model->id };
+
+	lockdep_assert_held(&m->npu->model_mutex);
+	if (!m->cancelled && !ai_npu_queue_send(&m->npu->queue[NPU_QUEUE_CTRL], NULL, &cmd))
+		m->cancelled = true;
+}
+
+/* The driver gives up on a model that waits or is being loaded. */
+static void ai_npu_model_fail(struct ai_npu_model *m, int error, const char *reason)
+{
+	lockdep_assert_held(&m->npu->model_mutex);
+	m->error = error;
+	m->reason = reason;
+	m->state = AI_NPU_MODEL_REPORTING;
+	queue_work(system_unbound_wq, &m->report_work);
+	if (m->sent) {
+		m->given_up = true;
+		m->given_up_at = jiffies;
+		ai_npu_model_cancel(m);
+	}
 }
 
 static void ai_npu_models_send(struct ai_npu *npu)
@@ -69,18 +96,45 @@ static void ai_npu_models_send(struct ai_npu *npu)
 		ai_npu_model_send(m);
 }
 
+/* The one the device is at: it compiles them in the order in which it was given them. */
+static struct ai_npu_model *ai_npu_model_compiling(struct ai_npu *npu)
+{
+	struct ai_npu_model *m, *first = NULL;
+
+	lockdep_assert_held(&npu->model_mutex);
+	list_for_each_entry(m, &npu->models, node)
+		if (m->sent && (!first || m->order < first->order))
+			first = m;
+	return first;
+}
+
+/* The device will not come to an end with it: it was reset, or stopped. */
+static void ai_npu_model_interrupted(struct ai_npu_model *m, bool compiling)
+{
+	m->state = AI_NPU_MODEL_WAITING;
+	m->tries += compiling;
+	if (m->tries >= AI_NPU_MODEL_TRIES && !m->unloading)
+		ai_npu_model_fail(m, -EIO,
+				  "the device had to be reset each time it compiled the model");
+}
+
 static void ai_npu_model_done(struct ai_npu *npu, struct ai_npu_request *req,
 			      const struct npu_cpl *cpl)
 {
 	struct ai_npu_model *m = container_of(req, struct ai_npu_model, request);
 
 	mutex_lock(&npu->model_mutex);
+	/* The others do not have more time because one behind them ends early. */
+	if (ai_npu_model_compiling(npu) == m)
+		npu->loads_since = jiffies;
 	m->sent = false;
 	npu->loads--;
-	npu->loads_since = jiffies;
+	m->stops = atomic_read(&npu->stops);
 	if (m->state == AI_NPU_MODEL_LOADING) {
-		if (!cpl || (cpl->status == NPU_ST_RESET && m->tries < AI_NPU_MODEL_TRIES)) {
-			m->state = AI_NPU_MODEL_WAITING;
+		if (!cpl) {
+			ai_npu_model_interrupted(m, m->compiling);
+		} else if (cpl->status == NPU_ST_RESET) {
+			ai_npu_model_interrupted(m, true);
 		} else if (!m->unloading) {
 			m->cpl = *cpl;
 			m->state = AI_NPU_MODEL_REPORTING;
@@ -207,6 +261,11 @@ static void ai_npu_model_report(struct work_struct *work)
 	m->state = ret ? AI_NPU_MODEL_FAILED : AI_NPU_MODEL_READY;
 	m->was_ready = !ret;
 	m->tries = 0;
+	if (!ret && m->stops != atomic_read(&npu->stops)) {
+		/* The device has forgotten it meanwhile. */
+		m->state = AI_NPU_MODEL_WAITING;
+		ai_npu_model_send(m);
+	}
 	mutex_unlock(&npu->model_mutex);
 	wake_up_all(&npu->model_wait);
 }
@@ -242,16 +301,6 @@ free:
 	return ERR_PTR(ret);
 }
 
-/* The driver gives up on a model that waits or is being loaded. */
-static void ai_npu_model_fail(struct ai_npu_model *m, int error, const char *reason)
-{
-	lockdep_assert_held(&m->npu->model_mutex);
-	m->error = error;
-	m->reason = reason;
-	m->state = AI_NPU_MODEL_REPORTING;
-	queue_work(system_unbound_wq, &m->report_work);
-}
-
 int ai_npu_model_load(struct ai_device *adev, struct ai_model *model)
 {
 	struct ai_npu *npu = adev->driver_data;
@@ -270,14 +319,52 @@ int ai_npu_model_load(struct ai_device *adev, struct ai_model *model)
 	return 0;
 }
 
-static bool ai_npu_model_quiet(struct ai_npu_model *m)
+/*
+ * Like wait_event_timeout(), for conditions that take a mutex. Returns whether the
+ * condition is true.
+ */
+static bool ai_npu_models_wait(struct ai_npu *npu, unsigned long timeout,
+			       bool (*condition)(struct ai_npu *npu, struct ai_npu_model *m),
+			       struct ai_npu_model *m)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	long left = timeout;
+	bool met;
+
+	add_wait_queue(&npu->model_wait, &wait);
+	while (!(met = condition(npu, m)) && left)
+		left = wait_woken(&wait, TASK_UNINTERRUPTIBLE, left);
+	remove_wait_queue(&npu->model_wait, &wait);
+	return met;
+}
+
+static bool ai_npu_model_quiet(struct ai_npu *npu, struct ai_npu_model *m)
 {
 	bool quiet;
 
-	mutex_lock(&m->npu->model_mutex);
+	mutex_lock(&npu->model_mutex);
 	quiet = !m->sent;
-	mutex_unlock(&m->npu->model_mutex);
+	mutex_unlock(&npu->model_mutex);
 	return quiet;
+}
+
+/* The device is stopped, so its load ends in a moment; if not, it is taken back. */
+static void ai_npu_model_withdraw(struct ai_npu *npu, struct ai_npu_model *m)
+{
+	unsigned int timeout = ai_npu_timeout(&ai_npu_command_timeout_ms);
+
+	if (ai_npu_models_wait(npu, msecs_to_jiffies(timeout), ai_npu_model_quiet, m))
+		return;
+	if (ai_npu_queue_abandon(&npu->queue[NPU_QUEUE_CTRL], &m->request)) {
+		mutex_lock(&npu->model_mutex);
+		m->sent = false;
+		npu->loads--;
+		mutex_unlock(&npu->model_mutex);
+		return;
+	}
+	/* Somebody is in the call-back this moment. */
+	while (!ai_npu_models_wait(npu, HZ, ai_npu_model_quiet, m))
+		;
 }
 
 void ai_npu_model_unload(struct ai_device *adev, struct ai_model *model)
@@ -285,7 +372,6 @@ void ai_npu_model_unload(struct ai_device *adev, struct ai_model *model)
 	struct ai_npu *npu = adev->driver_data;
 	struct ai_npu_model *m = model->driver_data;
 	struct npu_cmd cmd = { .op = NPU_OP_MODEL_UNLOAD, .object = model->id };
-	unsigned int timeout = ai_npu_timeout(&ai_npu_command_timeout_ms);
 	int stops, ret;
 
 	mutex_lock(&npu->model_mutex);
@@ -298,13 +384,12 @@ void ai_npu_model_unload(struct ai_device *adev, struct ai_model *model)
 	if (ret == -ENOENT || ret == -ESHUTDOWN)
 		ret = 0;
 	/* A load that was cancelled before ends before the device lets go of the artefact. */
-	if (!ret && !wait_event_timeout(npu->model_wait, ai_npu_model_quiet(m),
-					msecs_to_jiffies(AI_NPU_CANCEL_MS)))
+	if (!ret && !ai_npu_models_wait(npu, msecs_to_jiffies(AI_NPU_CANCEL_MS),
+					ai_npu_model_quiet, m))
 		ret = -ETIME;
 	if (ret) {
 		ai_npu_recovery_wait_stop(npu, stops, "the device did not let go of a model");
-		wait_event_timeout(npu->model_wait, ai_npu_model_quiet(m),
-				   msecs_to_jiffies(timeout));
+		ai_npu_model_withdraw(npu, m);
 	}
 	cancel_work_sync(&m->report_work);
 	ai_npu_mmu_unmap(npu, m->map);
@@ -323,7 +408,7 @@ static bool ai_npu_model_pending(const struct ai_npu_model *m)
 	return !m->unloading && m->state <= AI_NPU_MODEL_LOADING;
 }
 
-static bool ai_npu_models_reporting(struct ai_npu *npu)
+static bool ai_npu_models_reported(struct ai_npu *npu, struct ai_npu_model *unused)
 {
 	struct ai_npu_model *m;
 	bool found = false;
@@ -332,24 +417,11 @@ static bool ai_npu_models_reporting(struct ai_npu *npu)
 	list_for_each_entry(m, &npu->models, node)
 		found |= m->state == AI_NPU_MODEL_REPORTING;
 	mutex_unlock(&npu->model_mutex);
-	return found;
+	return !found;
 }
 
-/* Nobody waits for the answer; that to the load is what counts. */
-static void ai_npu_model_cancel(struct ai_npu_model *m)
-{
-	struct npu_cmd cmd = { .op = NPU_OP_MODEL_UNLOAD, .object = m->model->id };
-
-	lockdep_assert_held(&m->npu->model_mutex);
-	if (m->sent && !m->cancelled &&
-	    !ai_npu_queue_send(&m->npu->queue[NPU_QUEUE_CTRL], NULL, &cmd)) {
-		m->cancelled = true;
-		m->since = jiffies;
-	}
-}
-
-/* Is a model that was ready before the device was stopped not yet so again? */
-static bool ai_npu_models_missing(struct ai_npu *npu)
+/* Is every model that was ready before the device was stopped so again? */
+static bool ai_npu_models_back(struct ai_npu *npu, struct ai_npu_model *unused)
 {
 	struct ai_npu_model *m;
 	bool found = false;
@@ -358,15 +430,15 @@ static bool ai_npu_models_missing(struct ai_npu *npu)
 	list_for_each_entry(m, &npu->models, node)
 		found |= m->was_ready && !m->unloading && m->state < AI_NPU_MODEL_READY;
 	mutex_unlock(&npu->model_mutex);
-	return found;
+	return !found;
 }
 
 /**
  * ai_npu_models_restore() - give a device that was just booted its models again
  * @npu: the device, with the control queue open
  *
- * Waits for those that were ready before. One that is not again in time fails;
- * that is no reason to reset the device once more.
+ * Those that were ready before come first and are waited for. One that is not
+ * again in time fails; that is no reason to reset the device once more.
  *
  * Return: 0, -EIO if the device died meanwhile.
  */
@@ -377,7 +449,7 @@ int ai_npu_models_restore(struct ai_npu *npu)
 	struct ai_npu_model *m;
 
 	/* Let ai.ko hear what was before the reset, first. */
-	wait_event_timeout(npu->model_wait, !ai_npu_models_reporting(npu), HZ);
+	ai_npu_models_wait(npu, HZ, ai_npu_models_reported, NULL);
 
 	mutex_lock(&npu->model_mutex);
 	list_for_each_entry(m, &npu->models, node)
@@ -386,8 +458,8 @@ int ai_npu_models_restore(struct ai_npu *npu)
 	ai_npu_models_send(npu);
 	mutex_unlock(&npu->model_mutex);
 
-	while (!wait_event_timeout(npu->model_wait, !ai_npu_models_missing(npu),
-				   msecs_to_jiffies(AI_NPU_WATCHDOG_MS))) {
+	while (!ai_npu_models_wait(npu, msecs_to_jiffies(AI_NPU_WATCHDOG_MS),
+				   ai_npu_models_back, NULL)) {
 		ai_npu_queue_poll(&npu->queue[NPU_QUEUE_CTRL]);
 		if (!ai_npu_recovery_alive(npu))
 			return -EIO;
@@ -407,7 +479,25 @@ int ai_npu_models_restore(struct ai_npu *npu)
 		}
 		mutex_unlock(&npu->model_mutex);
 	}
+
+	mutex_lock(&npu->model_mutex);
+	npu->reloading = false;
+	ai_npu_models_send(npu);
+	mutex_unlock(&npu->model_mutex);
 	return 0;
+}
+
+/* The device has been stopped; what it had been given is about to be given back. */
+void ai_npu_models_stopped(struct ai_npu *npu)
+{
+	struct ai_npu_model *m;
+
+	mutex_lock(&npu->model_mutex);
+	npu->reloading = true;
+	m = ai_npu_model_compiling(npu);
+	if (m)
+		m->compiling = true;
+	mutex_unlock(&npu->model_mutex);
 }
 
 /* The device is lost: what was to be loaded for the first time fails. */
@@ -421,18 +511,6 @@ void ai_npu_models_lost(struct ai_npu *npu)
 			ai_npu_model_fail(m, -ENODEV,
 					  "the device failed before the model was ready");
 	mutex_unlock(&npu->model_mutex);
-}
-
-/* The one the device is at: it compiles them in the order in which it was given them. */
-static struct ai_npu_model *ai_npu_model_compiling(struct ai_npu *npu)
-{
-	struct ai_npu_model *m, *first = NULL;
-
-	lockdep_assert_held(&npu->model_mutex);
-	list_for_each_entry(m, &npu->models, node)
-		if (m->sent && !m->cancelled && (!first || time_before(m->since, first->since)))
-			first = m;
-	return first;
 }
 
 /* From the watchdog: nothing waits for ever. */
@@ -450,16 +528,12 @@ void ai_npu_models_check(struct ai_npu *npu)
 		dev_warn(&npu->pdev->dev, "model %s was not ready %u ms after the device began with it; it fails\n",
 			 m->model->name, jiffies_to_msecs(limit));
 		ai_npu_model_fail(m, -ETIME, "the device did not make it ready in time");
-		ai_npu_model_cancel(m);
-		/* Those behind it have their time from now on. */
-		npu->loads_since = jiffies;
 	}
 	list_for_each_entry(m, &npu->models, node) {
-		if (m->sent && m->cancelled &&
-		    time_after(jiffies, m->since + msecs_to_jiffies(AI_NPU_CANCEL_MS)))
-			deaf = true;
-		else if (m->sent && m->state > AI_NPU_MODEL_LOADING && !m->unloading)
-			ai_npu_model_cancel(m); /* the queue was full */
+		if (!m->sent || !m->given_up || m->unloading)
+			continue;
+		ai_npu_model_cancel(m); /* the queue may have been full */
+		deaf |= time_after(jiffies, m->given_up_at + msecs_to_jiffies(AI_NPU_CANCEL_MS));
 	}
 	ai_npu_models_send(npu);
 	mutex_unlock(&npu->model_mutex);

@@ -245,8 +245,14 @@ static void ai_npu_wait_done(struct ai_npu *npu, struct ai_npu_request *req,
 	complete(&wait->done);
 }
 
-/* False if the request has been taken for its call-back already. */
-static bool ai_npu_queue_abandon(struct ai_npu_queue *queue, struct ai_npu_request *req)
+/**
+ * ai_npu_queue_abandon() - wait no longer for the answer to a command
+ * @queue: the queue
+ * @req: was sent
+ *
+ * Return: false if the request has been taken for its call-back already.
+ */
+bool ai_npu_queue_abandon(struct ai_npu_queue *queue, struct ai_npu_request *req)
 {
 	unsigned long flags;
 	bool abandoned = false;
@@ -457,6 +463,7 @@ void ai_npu_queues_stopped(struct ai_npu *npu)
 	for (i = 0; i < NPU_QUEUES; i++)
 		ai_npu_queue_set(&npu->queue[i], AI_NPU_STOPPED);
 	atomic_inc(&npu->stops);
+	ai_npu_models_stopped(npu);
 	for (i = 0; i < NPU_QUEUES; i++) {
 		ai_npu_queue_flush(&npu->queue[i]);
 		wake_up_all(&npu->queue[i].wait);

@@ -49,11 +49,11 @@ static unsigned int ai_npu_rung_ms(enum ai_npu_rung rung)
 
 /*
  * The longest it takes until the device is stopped one way or another, even if it
- * is just being given its models.
+ * is just being given its address spaces and models.
  */
 unsigned int ai_npu_ladder_ms(void)
 {
-	unsigned int ms = 2 * ai_npu_timeout(&ai_npu_command_timeout_ms) +
+	unsigned int ms = 3 * ai_npu_timeout(&ai_npu_command_timeout_ms) +
 			  ai_npu_timeout(&ai_npu_reload_timeout_ms);
 	enum ai_npu_rung rung;
 
@@ -84,7 +84,7 @@ static u32 ai_npu_recovery_ask(struct ai_npu *npu, enum ai_npu_rung rung, bool b
 		r->wanted = max(r->wanted, rung);
 	}
 	r->manual = manual || (r->pending && r->manual);
-	r->pending = true;
+	WRITE_ONCE(r->pending, true);
 	r->stops = stops;
 	ticket = ++r->asked;
 	if (r->started)
@@ -207,7 +207,7 @@ static bool ai_npu_recovery_take(struct ai_npu *npu, struct ai_npu_recovery_run 
 	run->manual = r->manual;
 	strscpy(run->reason, r->reason);
 	run->ticket = r->asked;
-	r->pending = false;
+	WRITE_ONCE(r->pending, false);
 	spin_unlock_irq(&r->lock);
 	run->begin = ktime_get();
 	return wanted && (run->manual || !READ_ONCE(npu->lost));
@@ -349,13 +349,18 @@ static void ai_npu_recovery_work(struct work_struct *work)
 {
 	struct ai_npu *npu = container_of(work, struct ai_npu, recovery.work);
 	struct ai_npu_recovery_run run;
+	bool wanted;
 
-	if (ai_npu_recovery_take(npu, &run)) {
+	wanted = ai_npu_recovery_take(npu, &run);
+	if (wanted) {
 		ai_npu_recovery_run(npu, &run);
 		/* It ends when the device is lost. */
 		if (!READ_ONCE(npu->lost))
 			queue_delayed_work(npu->recovery.wq, &npu->recovery.watchdog_work,
 					   msecs_to_jiffies(AI_NPU_WATCHDOG_MS));
+	} else if (!READ_ONCE(npu->lost)) {
+		/* Events that came since it was asked for have left that to it. */
+		ai_npu_recovery_health(npu);
 	}
 	WRITE_ONCE(npu->recovery.finished, run.ticket);
 	wake_up_all(&npu->recovery.idle);
@@ -488,7 +493,9 @@ static void ai_npu_event(struct work_struct *work)
 			dev_info_ratelimited(&npu->pdev->dev, "the device is back at full clock at %d C\n",
 					     sensors.temp_mc / 1000);
 	}
-	ai_npu_recovery_health(npu);
+	/* One that the bus has just reset may look as if it worked. */
+	if (!READ_ONCE(r->pending))
+		ai_npu_recovery_health(npu);
 	ai_npu_hwmon_update(npu);
 }
 

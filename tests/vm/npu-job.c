@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ static struct {
 	int repeat;
 	int pause_ms;
 	int matmul;
+	unsigned long beside; /* device on which the same file is to work meanwhile */
 	int crowd; /* so many open files before, closed at once */
 	int wait_line; /* load, then go on when a line comes from standard input */
 } options = { .device = AI_DEVICE_ANY, .size = 1000, .repeat = 1 };
@@ -262,6 +264,27 @@ static int crowd(uint64_t bytes)
 	return 2;
 }
 
+/* Give the file to another process, which runs the first model on its device now. */
+static pid_t run_beside(int fd, uint32_t model, const struct ai_alloc *memory, uint64_t bytes)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(run(fd, model, memory, bytes, 0));
+	/* Time to get stuck. */
+	usleep(500000);
+	return pid;
+}
+
+/* The same model on another device, in the same file. */
+static int load_beside(int fd, struct ai_model_load *load)
+{
+	load->hdr = header(sizeof(*load));
+	load->device = options.beside;
+	load->version = 0;
+	return ioctl(fd, AI_MODEL_LOAD, load);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -271,6 +294,7 @@ int main(int argc, char **argv)
 		{ "timeout", required_argument, NULL, 't' },
 		{ "repeat", required_argument, NULL, 'r' },
 		{ "pause", required_argument, NULL, 'p' },
+		{ "beside", required_argument, NULL, 'b' },
 		{ "crowd", required_argument, NULL, 'c' },
 		{ "matmul", no_argument, &options.matmul, 1 },
 		{ "wait", no_argument, &options.wait_line, 1 },
@@ -278,8 +302,10 @@ int main(int argc, char **argv)
 	};
 	struct ai_model_load load;
 	struct ai_alloc memory;
-	int fd, i, c, ret = 0;
+	int fd, i, c, status, ret = 0;
+	uint32_t first;
 	uint64_t bytes;
+	pid_t pid = 0;
 
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		switch (c) {
@@ -290,6 +316,7 @@ int main(int argc, char **argv)
 		case 't': options.timeout_ms = atol(optarg); break;
 		case 'r': options.repeat = atoi(optarg); break;
 		case 'p': options.pause_ms = atoi(optarg); break;
+		case 'b': options.beside = strtoul(optarg, NULL, 0); break;
 		case 'c': options.crowd = atoi(optarg); break;
 		default: return 3;
 		}
@@ -304,6 +331,9 @@ int main(int argc, char **argv)
 	fd = prepare(&load, &memory, bytes);
 	if (fd < 0)
 		return 1;
+	first = load.model;
+	if (options.beside && load_beside(fd, &load))
+		return -fail("load", now_ns());
 	if (options.wait_line) {
 		char line[8];
 
@@ -311,9 +341,13 @@ int main(int argc, char **argv)
 		if (!fgets(line, sizeof(line), stdin))
 			return 3;
 	}
+	if (options.beside)
+		pid = run_beside(fd, first, &memory, bytes);
 	for (i = 0; i < options.repeat; i++) {
 		ret = run(fd, load.model, &memory, bytes, i) ?: ret;
 		usleep(options.pause_ms * 1000);
 	}
+	if (pid > 0 && (waitpid(pid, &status, 0) < 0 || status))
+		return 2;
 	return ret;
 }

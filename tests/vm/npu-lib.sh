@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# What the NPU scenarios share. They run inside the VM, as root, with one NPU.
+# What the NPU scenarios share. They run inside the VM, as root, with one NPU; if
+# there is another device of the driver, it is kept away but where it is asked for.
 #
 #	. "$(dirname "$0")/npu-lib.sh"
 #	scenario() { ...; expect "what is expected" COMMAND...; }
@@ -81,6 +82,32 @@ npu_function() {
 		[[ $id = pci:v00001AF4d00001110* ]] && npu_at=${function##*/} && return
 	done
 	return 1
+}
+
+# The driver's other device, which must not take the jobs that are meant for the one.
+npu_other() {
+	for function in /sys/bus/pci/devices/*; do
+		read -r id <"$function/modalias"
+		[[ $id = pci:v00001AF4d00001110* ]] && [ "${function##*/}" != "$npu_at" ] && return
+	done
+	return 1
+}
+
+npu_other_unbind() {
+	npu_other || return 0
+	echo kept-away >"$function/driver_override"
+	[ ! -e "$function/driver" ] || echo "${function##*/}" >"$function/driver/unbind"
+}
+
+npu_other_bind() {
+	npu_other && echo >"$function/driver_override" &&
+		echo "${function##*/}" >/sys/bus/pci/drivers_probe && [ -e "$function/ai_npu" ]
+}
+
+# npu_number NAME: what it is called in uapi/ai.h
+npu_number() {
+	local number
+	read -r number <"/sys/class/ai/$1/id" && echo "$number"
 }
 
 # The folder is there when probing has succeeded.
@@ -338,4 +365,5 @@ cp "$npu_job" "$work/npu-job" # out of the shared file system, which is slow
 npu_job=$work/npu-job
 [ -d /sys/module/ai_npu ] || bail_out "ai_npu is not loaded"
 npu_function || bail_out "there is no NPU in this machine"
+npu_other_unbind
 npu_restore
