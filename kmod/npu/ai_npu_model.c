@@ -392,11 +392,12 @@ void ai_npu_model_unload(struct ai_device *adev, struct ai_model *model)
 		ai_npu_model_withdraw(npu, m);
 	}
 	cancel_work_sync(&m->report_work);
-	ai_npu_mmu_unmap(npu, m->map);
 
+	/* The watchdog looks at all that are in the list, at all of each. */
 	mutex_lock(&npu->model_mutex);
 	list_del(&m->node);
 	mutex_unlock(&npu->model_mutex);
+	ai_npu_mmu_unmap(npu, m->map);
 	dma_free_coherent(&npu->pdev->dev, sizeof(*m->info), m->info, m->info_dma);
 	kfree(m);
 }
