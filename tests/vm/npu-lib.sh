@@ -320,7 +320,7 @@ npu_test() {
 	"$2"
 	npu_restore || problem "the device could not be brought back"
 	expect "a job works afterwards" job_works
-	wait_until 3 regions_no_more_than "$regions_before" ||
+	wait_until 20 regions_no_more_than "$regions_before" ||
 		problem "$(regions_held) regions are left, there were $regions_before"
 	complaints=$(log_complaints)
 	[ -z "$complaints" ] || problem "the kernel complains: $(echo "$complaints" | head -n 3)"
