@@ -128,16 +128,21 @@ npu_bind() {
 	npu_bound
 }
 
-# ai_insmod NAME: the module that was built for this kernel
-ai_insmod() {
+# ai_module NAME: the file of the module that was built for this kernel
+ai_module() {
 	local folder
 	for folder in ${AI_MODULES:-} "$here"/../../build/{stock,debug}/kmod; do
 		if [[ $(modinfo -F vermagic "$folder/$1.ko" 2>/dev/null) = "$(uname -r) "* ]]; then
-			insmod "$folder/$1.ko"
+			echo "$folder/$1.ko"
 			return
 		fi
 	done
 	return 1
+}
+
+ai_insmod() {
+	local module
+	module=$(ai_module "$1") && insmod "$module"
 }
 
 npu_bind_fails() {
