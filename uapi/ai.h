@@ -45,11 +45,14 @@ extern "C" {
  * ``EFBIG``       larger than the documented limit
  * ``EEXIST``      this name and version are loaded already
  * ``EBUSY``       still in use
- * ``EAGAIN``      not ready yet (a model that is still compiling)
+ * ``EAGAIN``      not ready yet (a model that is still compiling, a contract whose
+ *                 fuse is open)
  * ``EBADMSG``     the artefact is not what it says: no ONNX, truncated, corrupt
  * ``EOPNOTSUPP``  the device or the model cannot do this
  * ``ENODEV``      the device is gone or was lost while it worked
  * ``EIO``         the device failed the job and cannot say more
+ * ``EDQUOT``      a term of a contract is over budget; the answer says which
+ * ``ESTALE``      the contract's reservation lapsed; %AI_CONTRACT_RENEW asks again
  * ``ETIME``       the time-out or the deadline passed
  * ``ECANCELED``   cancelled by %AI_CANCEL or by a reset that another job caused
  * ``EINTR``       a fatal signal arrived
@@ -57,7 +60,7 @@ extern "C" {
  */
 
 #define AI_ABI_MAJOR 0
-#define AI_ABI_MINOR 1
+#define AI_ABI_MINOR 2
 
 /* Limits: a value above one of these is refused, never cut. */
 #define AI_MAX_DIMS 8
@@ -67,6 +70,7 @@ extern "C" {
 #define AI_ERROR_LEN 256
 /* ONNX is a protocol buffer, whose length is a signed 32-bit number. */
 #define AI_MAX_MODEL_BYTES 0x7fffffffULL
+#define AI_MAX_CONTRACT_MEMORY 8
 
 /**
  * struct ai_hdr - head of every argument
@@ -133,11 +137,16 @@ enum ai_class {
 #define AI_LA_PAGE(la) ((la) & ((1ULL << AI_LA_PAGE_BITS) - 1))
 
 /**
+ * define AI_FEATURE_CONTRACTS - bit of &ai_info.features, %AI_CONTRACT_CREATE is there
+ */
+#define AI_FEATURE_CONTRACTS (1ULL << 0)
+
+/**
  * struct ai_info - AI_INFO: what this kernel offers
  * @hdr: see &struct ai_hdr; no flags
  * @abi_major: Out: %AI_ABI_MAJOR of the kernel
  * @abi_minor: Out: %AI_ABI_MINOR of the kernel
- * @features: Out: bits of what is supported beyond the base, none so far
+ * @features: Out: AI_FEATURE_* bits of what is supported beyond the base
  * @page_size: Out: bytes a logical page has
  * @nr_devices: Out: devices registered at this moment, without device 0
  * @max_tensors: Out: most inputs, and most outputs, a model may have
@@ -204,7 +213,7 @@ enum ai_health {
  * @queue_depth: Out: jobs the device takes at once
  * @queued: Out: jobs that wait or run now
  * @mem_total: Out: bytes of device memory
- * @mem_free: Out: bytes of it not allocated
+ * @mem_free: Out: bytes of it neither allocated nor reserved
  * @jobs_done: Out: jobs completed without error since the driver was bound
  * @jobs_failed: Out: jobs completed with an error since then
  * @busy_ns: Out: time during which at least one job ran
@@ -280,10 +289,14 @@ enum ai_cache {
  * define AI_ALLOC_MAP - bit of &ai_hdr.flags, map the range as mmap() would and return @address
  */
 #define AI_ALLOC_MAP (1U << 0)
+/**
+ * define AI_ALLOC_CONTRACT - bit of &ai_hdr.flags, out of what @contract reserves
+ */
+#define AI_ALLOC_CONTRACT (1U << 1)
 
 /**
  * struct ai_alloc - AI_ALLOC: allocate memory
- * @hdr: see &struct ai_hdr; flags: %AI_ALLOC_MAP
+ * @hdr: see &struct ai_hdr; flags: %AI_ALLOC_MAP, %AI_ALLOC_CONTRACT
  * @bytes: In: size, at least 1. Out: rounded up to pages
  * @device: In: home: %AI_DEVICE_SYSTEM or a device with %AI_DEVICE_F_MEMORY
  * @perm: In: AI_PERM_* bits for devices, at least one
@@ -292,6 +305,8 @@ enum ai_cache {
  * @la: Out: logical address of the first page
  * @mmap_offset: Out: offset for mmap()
  * @address: Out: user address with %AI_ALLOC_MAP, else 0
+ * @contract: In: with %AI_ALLOC_CONTRACT the contract's file descriptor, else 0
+ * @reserved2: must be zero
  */
 struct ai_alloc {
 	struct ai_hdr hdr;
@@ -303,6 +318,8 @@ struct ai_alloc {
 	__u64 la;
 	__u64 mmap_offset;
 	__u64 address;
+	__s32 contract;
+	__u32 reserved2;
 };
 
 /**
@@ -593,8 +610,28 @@ struct ai_record {
 };
 
 /**
+ * define AI_INFER_CONTRACT - bit of &ai_hdr.flags, the job belongs to @contract
+ */
+#define AI_INFER_CONTRACT (1U << 0)
+
+/**
+ * enum ai_service - how a result compares with the terms of its contract
+ * @AI_SERVICE_NONE: there is no contract, or the job gave no result
+ * @AI_SERVICE_MET: all terms were kept
+ * @AI_SERVICE_EXCESS: it came sooner than the contract's rate allows, so that its
+ *	terms do not hold for it
+ * @AI_SERVICE_VIOLATED: a term was broken; &ai_infer.broken says which
+ */
+enum ai_service {
+	AI_SERVICE_NONE = 0,
+	AI_SERVICE_MET = 1,
+	AI_SERVICE_EXCESS = 2,
+	AI_SERVICE_VIOLATED = 3,
+};
+
+/**
  * struct ai_infer - AI_INFER: run a model once and wait for the result
- * @hdr: see &struct ai_hdr; no flags
+ * @hdr: see &struct ai_hdr; flags: %AI_INFER_CONTRACT
  * @inputs: In: user pointer to @nr_inputs &struct ai_tensor
  * @outputs: In/Out: user pointer to @nr_outputs &struct ai_tensor
  * @nr_inputs: In: must be what the model has
@@ -609,6 +646,15 @@ struct ai_record {
  * @cookie: In: for %AI_CANCEL and the trace; any value
  * @record: Out: written whenever a job was made, whether it succeeded or not;
  *	@record.job is 0 when it was refused before that
+ * @contract: In: with %AI_INFER_CONTRACT the contract's file descriptor, else 0.
+ *	On the contract's device its jobs go before all others, by the time at which
+ *	its terms say that they are due; @priority does not count among them
+ * @service: Out: &enum ai_service
+ * @broken: Out: bits ``1 << enum ai_term`` of the terms that were broken
+ * @reserved: must be zero
+ * @latency_ns: Out: time from submission to the end
+ * @energy_uj: Out: energy the device drew for it, in microjoules: its power, as
+ *	last measured, over the time in which it was busy with the job
  */
 struct ai_infer {
 	struct ai_hdr hdr;
@@ -622,6 +668,12 @@ struct ai_infer {
 	__s64 timeout_ns;
 	__u64 cookie;
 	struct ai_record record;
+	__s32 contract;
+	__u32 service;
+	__u32 broken;
+	__u32 reserved;
+	__u64 latency_ns;
+	__u64 energy_uj;
 };
 
 /**
@@ -638,17 +690,347 @@ struct ai_cancel {
 	__u32 reserved;
 };
 
-/* Struct sizes of the first published version: the least a caller may pass. */
+/**
+ * DOC: Contracts
+ *
+ * A contract says in advance what will be needed. %AI_CONTRACT_CREATE answers
+ * whether it can be kept together with all others; a granted one is a file
+ * descriptor. Until that is closed, or the reservation lapses, its memory is there,
+ * and its requests are served in the time it names as long as they keep to its rate
+ * and to its service time. Who has the descriptor may use it, in whatever process:
+ * all is accounted to the contract. Each breach is an event, which read() of the
+ * descriptor gives; poll() says when there is one.
+ */
+
+/**
+ * enum ai_term - a term of a contract
+ * @AI_TERM_NONE: none
+ * @AI_TERM_MEMORY: bytes of a device's memory, or of the system's
+ * @AI_TERM_ADDRESSES: logical addresses for that memory
+ * @AI_TERM_RATE: share of the device's time: service time by period
+ * @AI_TERM_LATENCY: time from request to end
+ * @AI_TERM_ENERGY: energy of one inference
+ * @AI_TERM_POWER: power of the device
+ */
+enum ai_term {
+	AI_TERM_NONE = 0,
+	AI_TERM_MEMORY = 1,
+	AI_TERM_ADDRESSES = 2,
+	AI_TERM_RATE = 3,
+	AI_TERM_LATENCY = 4,
+	AI_TERM_ENERGY = 5,
+	AI_TERM_POWER = 6,
+};
+
+/**
+ * struct ai_memory_term - memory that a contract reserves
+ * @device: In: home: %AI_DEVICE_SYSTEM or a device with %AI_DEVICE_F_MEMORY; each
+ *	at most once a contract
+ * @reserved: must be zero
+ * @bytes: In: how much, rounded up to pages
+ * @used: Out (%AI_CONTRACT_QUERY): how much of it is allocated, else must be zero
+ * @la: Out (%AI_CONTRACT_QUERY): first page of the one range of logical addresses in
+ *	which all of it lies, else must be zero
+ * @pages: Out (%AI_CONTRACT_QUERY): pages of that range, else must be zero. It is
+ *	longer than @bytes, so that it cannot be cut up until an allocation that
+ *	@bytes allow finds no place
+ */
+struct ai_memory_term {
+	__u32 device;
+	__u32 reserved;
+	__u64 bytes;
+	__u64 used;
+	__u64 la;
+	__u64 pages;
+};
+
+/**
+ * struct ai_terms - service level of a contract; a term that is 0 is not asked for
+ * @latency_ns: time from submission to the end of a request, the most it may take.
+ *	2^10 to 2^37 - 1. Needs @period_ns and a service time
+ * @period_ns: mean time between requests, below 2^37
+ * @service_ns: longest time one request keeps the device busy; 0: as measured of
+ *	@model. If @model was measured, too, the longer one counts
+ * @energy_uj: energy of one inference in microjoules, at most
+ * @lapse_ns: reservations lapse when they were not used for so long; used are
+ *	they by an allocation or a request
+ * @fuse_ns: how long the fuse stays open once ten requests running took three times
+ *	@latency_ns or failed; 0: five minutes
+ * @device: where the requests are to run, with any of the terms above but
+ *	@lapse_ns, or @power_mw; else must be 0
+ * @model: handle of a model of this file on @device whose measured service time
+ *	counts, or 0
+ * @burst: requests that may come at once; 0 means 1
+ * @power_mw: power of the device while it serves the requests, at most, in milliwatts
+ * @reserved: must be zero
+ */
+struct ai_terms {
+	__u64 latency_ns;
+	__u64 period_ns;
+	__u64 service_ns;
+	__u64 energy_uj;
+	__u64 lapse_ns;
+	__u64 fuse_ns;
+	__u32 device;
+	__u32 model;
+	__u32 burst;
+	__u32 power_mw;
+	__u64 reserved[4];
+};
+
+/**
+ * enum ai_answer - whether a contract is granted
+ * @AI_ANSWER_NONE: the terms were not looked at, because the call is wrong
+ * @AI_ANSWER_GRANTED: at once
+ * @AI_ANSWER_GRANTED_AFTER_WAIT: after &ai_contract_create.term had become free
+ * @AI_ANSWER_REFUSED: over budget
+ */
+enum ai_answer {
+	AI_ANSWER_NONE = 0,
+	AI_ANSWER_GRANTED = 1,
+	AI_ANSWER_GRANTED_AFTER_WAIT = 2,
+	AI_ANSWER_REFUSED = 3,
+};
+
+/**
+ * struct ai_contract_create - AI_CONTRACT_CREATE: ask for a contract
+ * @hdr: see &struct ai_hdr; no flags
+ * @memory: In: user pointer to @nr_memory &struct ai_memory_term
+ * @nr_memory: In: at most %AI_MAX_CONTRACT_MEMORY
+ * @reserved: must be zero
+ * @wait_until_ns: In: absolute; what is over budget now is waited for until then
+ * @terms: In: service level
+ * @name: In: name for the record, printable, NUL-terminated
+ * @id: Out: number of the contract, unique on this system
+ * @fd: Out: its file descriptor, close-on-exec
+ * @answer: Out: &enum ai_answer; written on failure as well, with what follows. A
+ *	refusal fails with ``EDQUOT``
+ * @term: Out: &enum ai_term that is over budget or was waited for
+ * @device: Out: where
+ * @needed: Out: what there would have to be of it: bytes; for %AI_TERM_RATE
+ *	millionths of the device's time in all; for %AI_TERM_LATENCY the time in ns it
+ *	would take at worst until all was done that is due at @available
+ * @available: Out: what there is: bytes; millionths; for %AI_TERM_LATENCY that time, which
+ *	is the latency of this contract or of one that was admitted before
+ * @offered: Out: 1 if @offer holds terms that would be granted now
+ * @reserved2: Out: zero
+ * @offer: Out: the nearest such terms
+ */
+struct ai_contract_create {
+	struct ai_hdr hdr;
+	__u64 memory;
+	__u32 nr_memory;
+	__u32 reserved;
+	__s64 wait_until_ns;
+	struct ai_terms terms;
+	char name[AI_NAME_LEN];
+	__u64 id;
+	__s32 fd;
+	__u32 answer;
+	__u32 term;
+	__u32 device;
+	__u64 needed;
+	__u64 available;
+	__u32 offered;
+	__u32 reserved2;
+	struct ai_terms offer;
+};
+
+/**
+ * enum ai_contract_state - life of a contract
+ * @AI_CONTRACT_ACTIVE: its reservations hold
+ * @AI_CONTRACT_LAPSED: they were not used in time and are given up
+ * @AI_CONTRACT_CLOSED: its descriptor is closed and jobs of it still run
+ */
+enum ai_contract_state {
+	AI_CONTRACT_ACTIVE = 0,
+	AI_CONTRACT_LAPSED = 1,
+	AI_CONTRACT_CLOSED = 2,
+};
+
+/**
+ * enum ai_fuse - the fuse of a contract
+ * @AI_FUSE_CLOSED: requests are let through
+ * @AI_FUSE_OPEN: requests are refused with ``EAGAIN``
+ * @AI_FUSE_HALF_OPEN: one request is under way as a probe, others are refused
+ */
+enum ai_fuse {
+	AI_FUSE_CLOSED = 0,
+	AI_FUSE_OPEN = 1,
+	AI_FUSE_HALF_OPEN = 2,
+};
+
+/**
+ * define AI_CONTRACT_NEXT - bit of &ai_hdr.flags, answer for the first contract not below @id
+ */
+#define AI_CONTRACT_NEXT (1U << 0)
+
+/**
+ * struct ai_contract_info - AI_CONTRACT_QUERY: what became of a contract
+ * @hdr: see &struct ai_hdr; flags: %AI_CONTRACT_NEXT
+ * @id: In/Out: number of the contract, when the call is made on /dev/ai0: the
+ *	contracts of the caller's user, all with ``CAP_SYS_ADMIN``. On a contract's own
+ *	descriptor it must be 0, and there are no flags
+ * @memory: In: user pointer to an array of &struct ai_memory_term
+ * @capacity: In: elements of that array; as many as fit are written
+ * @nr_memory: Out: how many there are
+ * @terms: Out: as granted, with the service time that was used for @service_ns
+ * @name: Out: name
+ * @state: Out: &enum ai_contract_state
+ * @fuse: Out: &enum ai_fuse
+ * @fuse_left_ns: Out: time until an open fuse lets a probe through
+ * @jobs: Out: requests that ended with a result
+ * @failed: Out: requests that ended without one
+ * @met: Out: results that kept all terms
+ * @violated: Out: results that broke one
+ * @excess: Out: results of requests that came too soon
+ * @overruns: Out: results that kept the device longer than @service_ns of @terms
+ * @refused: Out: requests that the fuse refused
+ * @queue_ns: Out: time requests waited for the device, in all
+ * @run_ns: Out: time the device was busy with them, in all
+ * @energy_uj: Out: energy of all of them, see &ai_infer.energy_uj
+ * @bytes: Out: bytes of tensor data in all of them
+ * @latency_p50_ns: Out: half of all results took no longer; this and what follows
+ *	are upper ends of buckets of 1/32 of the value
+ * @latency_p95_ns: Out: 95 %
+ * @latency_p99_ns: Out: 99 %
+ * @latency_p999_ns: Out: 99.9 %
+ * @latency_max_ns: Out: the longest, exactly
+ * @events: Out: events recorded so far
+ * @events_lost: Out: those of them that nobody can read any more
+ */
+struct ai_contract_info {
+	struct ai_hdr hdr;
+	__u64 id;
+	__u64 memory;
+	__u32 capacity;
+	__u32 nr_memory;
+	struct ai_terms terms;
+	char name[AI_NAME_LEN];
+	__u32 state;
+	__u32 fuse;
+	__u64 fuse_left_ns;
+	__u64 jobs;
+	__u64 failed;
+	__u64 met;
+	__u64 violated;
+	__u64 excess;
+	__u64 overruns;
+	__u64 refused;
+	__u64 queue_ns;
+	__u64 run_ns;
+	__u64 energy_uj;
+	__u64 bytes;
+	__u64 latency_p50_ns;
+	__u64 latency_p95_ns;
+	__u64 latency_p99_ns;
+	__u64 latency_p999_ns;
+	__u64 latency_max_ns;
+	__u64 events;
+	__u64 events_lost;
+};
+
+/**
+ * struct ai_contract_renew - AI_CONTRACT_RENEW: count as used, or ask again after a lapse
+ * @hdr: see &struct ai_hdr; no flags. The call is made on the contract's descriptor
+ * @answer: Out: &enum ai_answer, see &struct ai_contract_create; written on failure
+ *	as well, with what follows
+ * @term: Out: &enum ai_term that is over budget
+ * @needed: Out: what there would have to be of it
+ * @available: Out: what there is
+ * @device: Out: where
+ * @reserved: must be zero
+ */
+struct ai_contract_renew {
+	struct ai_hdr hdr;
+	__u32 answer;
+	__u32 term;
+	__u64 needed;
+	__u64 available;
+	__u32 device;
+	__u32 reserved;
+};
+
+/**
+ * struct ai_fuse_reset - AI_FUSE_RESET: close the fuses of a name; needs ``CAP_SYS_ADMIN``
+ * @hdr: see &struct ai_hdr; no flags
+ * @name: In: name of the contracts
+ * @closed: Out: how many fuses were not closed before
+ * @reserved: must be zero
+ */
+struct ai_fuse_reset {
+	struct ai_hdr hdr;
+	char name[AI_NAME_LEN];
+	__u32 closed;
+	__u32 reserved;
+};
+
+/**
+ * enum ai_event_kind - what happened
+ * @AI_EVENT_LATENCY: a result took longer than the terms allow; found and limit in ns
+ * @AI_EVENT_ENERGY: a result took more energy; in microjoules
+ * @AI_EVENT_POWER: the device drew more power; in milliwatts
+ * @AI_EVENT_FAILED: a request ended without a result; found is its error number
+ * @AI_EVENT_LAPSED: the reservations were not used in time; found and limit in ns
+ * @AI_EVENT_RENEWED: lapsed reservations were granted again
+ * @AI_EVENT_DEVICE_LOST: the contract's device failed or was removed
+ * @AI_EVENT_FUSE_OPENED: requests are refused for limit ns, after found bad ones running
+ * @AI_EVENT_FUSE_HALF_OPENED: one request is let through as a probe
+ * @AI_EVENT_FUSE_CLOSED: requests are let through again
+ */
+enum ai_event_kind {
+	AI_EVENT_LATENCY = 1,
+	AI_EVENT_ENERGY = 2,
+	AI_EVENT_POWER = 3,
+	AI_EVENT_FAILED = 4,
+	AI_EVENT_LAPSED = 5,
+	AI_EVENT_RENEWED = 6,
+	AI_EVENT_DEVICE_LOST = 7,
+	AI_EVENT_FUSE_OPENED = 8,
+	AI_EVENT_FUSE_HALF_OPENED = 9,
+	AI_EVENT_FUSE_CLOSED = 10,
+};
+
+/**
+ * struct ai_event - what read() of a contract's descriptor gives, as many as fit
+ * @sequence: counts the events of the contract, from 1; a gap is what was lost,
+ *	because it was not read before 32 others had come
+ * @time_ns: when, ``CLOCK_MONOTONIC``
+ * @kind: &enum ai_event_kind
+ * @device: where
+ * @job: job it is about, 0 if none
+ * @found: the value found
+ * @limit: the value allowed
+ * @reserved: zero
+ */
+struct ai_event {
+	__u64 sequence;
+	__s64 time_ns;
+	__u32 kind;
+	__u32 device;
+	__u64 job;
+	__u64 found;
+	__u64 limit;
+	__u64 reserved[2];
+};
+
+/* Struct sizes of the first published version: the least a caller may pass; and later ones. */
 #define AI_INFO_SIZE_VER0 72
 #define AI_DEVICE_INFO_SIZE_VER0 304
 #define AI_ALLOC_SIZE_VER0 72
+#define AI_ALLOC_SIZE_VER1 80
 #define AI_FREE_SIZE_VER0 40
 #define AI_REGION_INFO_SIZE_VER0 72
 #define AI_MODEL_LOAD_SIZE_VER0 152
 #define AI_MODEL_INFO_SIZE_VER0 408
 #define AI_MODEL_UNLOAD_SIZE_VER0 32
 #define AI_INFER_SIZE_VER0 200
+#define AI_INFER_SIZE_VER1 232
 #define AI_CANCEL_SIZE_VER0 40
+#define AI_CONTRACT_CREATE_SIZE_VER0 352
+#define AI_CONTRACT_QUERY_SIZE_VER0 368
+#define AI_CONTRACT_RENEW_SIZE_VER0 56
+#define AI_FUSE_RESET_SIZE_VER0 96
 
 #define AI_IOC_MAGIC 0xA9
 
@@ -662,6 +1044,10 @@ struct ai_cancel {
 #define AI_MODEL_UNLOAD _IOWR(AI_IOC_MAGIC, 0x07, struct ai_model_unload)
 #define AI_INFER _IOWR(AI_IOC_MAGIC, 0x08, struct ai_infer)
 #define AI_CANCEL _IOWR(AI_IOC_MAGIC, 0x09, struct ai_cancel)
+#define AI_CONTRACT_CREATE _IOWR(AI_IOC_MAGIC, 0x0a, struct ai_contract_create)
+#define AI_CONTRACT_QUERY _IOWR(AI_IOC_MAGIC, 0x0b, struct ai_contract_info)
+#define AI_CONTRACT_RENEW _IOWR(AI_IOC_MAGIC, 0x0c, struct ai_contract_renew)
+#define AI_FUSE_RESET _IOWR(AI_IOC_MAGIC, 0x0d, struct ai_fuse_reset)
 
 #if defined(__cplusplus)
 }

@@ -3,7 +3,9 @@
  * The ioctl entry: sizes, flags and reserved fields of every argument, and the
  * error sentence. What is checked here need not be checked again.
  */
+#include <linux/ctype.h>
 #include <linux/errname.h>
+#include <linux/file.h>
 #include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -54,11 +56,33 @@ static void ai_call_send_message(struct ai_call *call, int error)
 		put_user('\0', (char __user *)u64_to_user_ptr(call->error) + length);
 }
 
+/**
+ * ai_check_name() - whether a name can be one
+ * @call: the call
+ * @name: the name
+ * @size: of the array it is in
+ *
+ * Return: 0 or -EINVAL.
+ */
+int ai_check_name(struct ai_call *call, const char *name, size_t size)
+{
+	u32 i;
+
+	if (!name[0] || strnlen(name, size) == size)
+		return ai_fail(call, -EINVAL, "name needs 1 to %zu characters and a NUL", size - 1);
+	for (i = 0; name[i]; i++)
+		if (!isascii(name[i]) || !isprint(name[i]))
+			return ai_fail(call, -EINVAL,
+				       "name has byte 0x%02x at position %u, only printable ASCII is allowed",
+				       (u8)name[i], i);
+	return 0;
+}
+
 static int ai_ioctl_info(struct ai_call *call, struct ai_info *arg)
 {
 	arg->abi_major = AI_ABI_MAJOR;
 	arg->abi_minor = AI_ABI_MINOR;
-	arg->features = 0;
+	arg->features = AI_FEATURE_CONTRACTS;
 	arg->page_size = PAGE_SIZE;
 	arg->nr_devices = ai_device_count();
 	arg->max_tensors = AI_MAX_TENSORS;
@@ -80,6 +104,10 @@ union ai_args {
 	struct ai_model_unload model_unload;
 	struct ai_infer infer;
 	struct ai_cancel cancel;
+	struct ai_contract_create contract_create;
+	struct ai_contract_info contract_query;
+	struct ai_contract_renew contract_renew;
+	struct ai_fuse_reset fuse_reset;
 };
 
 /**
@@ -89,6 +117,8 @@ union ai_args {
  * @flags: flags it takes
  * @copy_back: everything behind the head is copied back
  * @copy_on_error: copied back when the call fails, too
+ * @of_contract: on the descriptor of a contract
+ * @not_of_node: not on that of /dev/ai0
  * @handler: what does it
  * @undo: takes back what it did, for when the result cannot be delivered
  */
@@ -98,6 +128,8 @@ struct ai_command {
 	u32 flags;
 	bool copy_back;
 	bool copy_on_error;
+	bool of_contract;
+	bool not_of_node;
 	int (*handler)(struct ai_call *call, void *arg);
 	void (*undo)(struct ai_call *call, void *arg);
 };
@@ -118,6 +150,10 @@ AI_HANDLER(ai_ioctl_model_info, struct ai_model_info)
 AI_HANDLER(ai_ioctl_model_unload, struct ai_model_unload)
 AI_HANDLER(ai_ioctl_infer, struct ai_infer)
 AI_HANDLER(ai_ioctl_cancel, struct ai_cancel)
+AI_HANDLER(ai_ioctl_contract_create, struct ai_contract_create)
+AI_HANDLER(ai_ioctl_contract_query, struct ai_contract_info)
+AI_HANDLER(ai_ioctl_contract_renew, struct ai_contract_renew)
+AI_HANDLER(ai_ioctl_fuse_reset, struct ai_fuse_reset)
 
 static void ai_undo_alloc_entry(struct ai_call *call, void *arg)
 {
@@ -146,7 +182,7 @@ static const struct ai_command ai_commands[] = {
 	[_IOC_NR(AI_ALLOC)] = {
 		.size = sizeof(struct ai_alloc),
 		.min_size = AI_ALLOC_SIZE_VER0,
-		.flags = AI_ALLOC_MAP,
+		.flags = AI_ALLOC_MAP | AI_ALLOC_CONTRACT,
 		.copy_back = true,
 		.handler = ai_ioctl_alloc_entry,
 		.undo = ai_undo_alloc_entry,
@@ -185,6 +221,7 @@ static const struct ai_command ai_commands[] = {
 	[_IOC_NR(AI_INFER)] = {
 		.size = sizeof(struct ai_infer),
 		.min_size = AI_INFER_SIZE_VER0,
+		.flags = AI_INFER_CONTRACT,
 		.copy_back = true,
 		.copy_on_error = true,
 		.handler = ai_ioctl_infer_entry,
@@ -194,6 +231,36 @@ static const struct ai_command ai_commands[] = {
 		.min_size = AI_CANCEL_SIZE_VER0,
 		.copy_back = true,
 		.handler = ai_ioctl_cancel_entry,
+	},
+	[_IOC_NR(AI_CONTRACT_CREATE)] = {
+		.size = sizeof(struct ai_contract_create),
+		.min_size = AI_CONTRACT_CREATE_SIZE_VER0,
+		.copy_back = true,
+		.copy_on_error = true,
+		.handler = ai_ioctl_contract_create_entry,
+	},
+	[_IOC_NR(AI_CONTRACT_QUERY)] = {
+		.size = sizeof(struct ai_contract_info),
+		.min_size = AI_CONTRACT_QUERY_SIZE_VER0,
+		.flags = AI_CONTRACT_NEXT,
+		.copy_back = true,
+		.of_contract = true,
+		.handler = ai_ioctl_contract_query_entry,
+	},
+	[_IOC_NR(AI_CONTRACT_RENEW)] = {
+		.size = sizeof(struct ai_contract_renew),
+		.min_size = AI_CONTRACT_RENEW_SIZE_VER0,
+		.copy_back = true,
+		.copy_on_error = true,
+		.of_contract = true,
+		.not_of_node = true,
+		.handler = ai_ioctl_contract_renew_entry,
+	},
+	[_IOC_NR(AI_FUSE_RESET)] = {
+		.size = sizeof(struct ai_fuse_reset),
+		.min_size = AI_FUSE_RESET_SIZE_VER0,
+		.copy_back = true,
+		.handler = ai_ioctl_fuse_reset_entry,
 	},
 };
 
@@ -242,39 +309,77 @@ static int ai_call_read(struct ai_call *call, const struct ai_command *command,
 	return 0;
 }
 
-long ai_call_dispatch(struct file *filp, unsigned int cmd, unsigned long arg)
+/* The result has been delivered, or has not: so has what came with it. */
+static void ai_call_settle_fd(struct ai_call *call, int error)
 {
-	struct ai_call call = { .file = filp->private_data, .filp = filp };
-	void __user *user = (void __user *)arg;
-	const struct ai_command *command;
-	unsigned int nr = _IOC_NR(cmd);
+	if (!call->new_file)
+		return;
+	if (error) {
+		put_unused_fd(call->new_fd);
+		fput(call->new_file);
+	} else {
+		fd_install(call->new_fd, call->new_file);
+	}
+}
+
+static long ai_call_run(struct ai_call *call, const struct ai_command *command,
+			void __user *user)
+{
 	union ai_args args;
 	u32 size;
 	int ret;
 
-	/* The size in the number varies with the caller's header, all else is fixed. */
-	if (_IOC_TYPE(cmd) != AI_IOC_MAGIC || _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE) ||
-	    nr >= ARRAY_SIZE(ai_commands))
-		return -ENOTTY;
-	command = &ai_commands[array_index_nospec(nr, ARRAY_SIZE(ai_commands))];
-
 	if (get_user(size, (u32 __user *)user))
 		return -EFAULT;
 
-	ret = ai_call_read(&call, command, &args, user, size);
+	ret = ai_call_read(call, command, &args, user, size);
 	if (!ret) {
-		ret = command->handler(&call, &args);
+		ret = command->handler(call, &args);
 		if (command->copy_back && (!ret || command->copy_on_error) &&
 		    copy_to_user(user + sizeof(args.hdr), (u8 *)&args + sizeof(args.hdr),
 				 min_t(u32, size, command->size) - sizeof(args.hdr))) {
 			if (!ret && command->undo)
-				command->undo(&call, &args);
-			ret = ai_fail(&call, -EFAULT,
+				command->undo(call, &args);
+			ret = ai_fail(call, -EFAULT,
 				      "the result cannot be written to the argument");
 		}
+		ai_call_settle_fd(call, ret);
 	}
 	if (ret)
-		ai_call_send_message(&call, ret);
-	kfree(call.message);
+		ai_call_send_message(call, ret);
+	kfree(call->message);
 	return ret;
+}
+
+/* The size in the number varies with the caller's header, all else is fixed. */
+static const struct ai_command *ai_call_command(unsigned int cmd)
+{
+	unsigned int nr = _IOC_NR(cmd);
+
+	if (_IOC_TYPE(cmd) != AI_IOC_MAGIC || _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE) ||
+	    nr >= ARRAY_SIZE(ai_commands))
+		return NULL;
+	return &ai_commands[array_index_nospec(nr, ARRAY_SIZE(ai_commands))];
+}
+
+/* On /dev/ai0. */
+long ai_call_dispatch(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	struct ai_call call = { .file = filp->private_data, .filp = filp };
+	const struct ai_command *command = ai_call_command(cmd);
+
+	if (!command || command->not_of_node)
+		return -ENOTTY;
+	return ai_call_run(&call, command, (void __user *)arg);
+}
+
+/* On the descriptor of a contract. */
+long ai_call_contract(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	const struct ai_command *command = ai_call_command(cmd);
+	struct ai_call call = { .filp = filp };
+
+	if (!command || !command->of_contract)
+		return -ENOTTY;
+	return ai_call_run(&call, command, (void __user *)arg);
 }

@@ -7,6 +7,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "ai_admission.h"
 #include "ai_internal.h"
 
 static DEFINE_XARRAY(ai_devices);
@@ -63,8 +64,10 @@ static void ai_device_release(struct device *dev)
 
 	if (adev->buddy_ready)
 		gpu_buddy_fini(&adev->buddy);
+	kvfree(adev->admission);
 	mutex_destroy(&adev->mem_lock);
 	mutex_destroy(&adev->objects_lock);
+	mutex_destroy(&adev->claims_lock);
 	cleanup_srcu_struct(&adev->unplug_srcu);
 	kfree(adev);
 }
@@ -92,6 +95,8 @@ struct ai_device *ai_device_alloc(struct device *parent)
 	INIT_LIST_HEAD(&adev->inflight);
 	init_waitqueue_head(&adev->ready);
 	INIT_WORK(&adev->kick_work, ai_sched_kick_work);
+	mutex_init(&adev->claims_lock);
+	INIT_LIST_HEAD(&adev->contracts);
 	mutex_init(&adev->objects_lock);
 	INIT_LIST_HEAD(&adev->as_list);
 	INIT_LIST_HEAD(&adev->models);
@@ -156,6 +161,11 @@ int ai_device_register(struct ai_device *adev)
 			return ret;
 		adev->buddy_ready = true;
 	}
+	if (adev->properties & AI_DEVICE_F_MODELS) {
+		adev->admission = kvzalloc(sizeof(*adev->admission), GFP_KERNEL);
+		if (!adev->admission)
+			return -ENOMEM;
+	}
 
 	mutex_lock(&ai_devices_lock);
 	ret = ai_device_number(adev);
@@ -206,6 +216,7 @@ void ai_device_unplug(struct ai_device *adev)
 	WRITE_ONCE(adev->unplugged, true);
 	spin_unlock_irqrestore(&adev->lock, flags);
 	wake_up_all(&adev->ready);
+	ai_contract_device_lost(adev);
 	ai_sched_fail_queue(adev, -ENODEV, "the device was removed before the job began");
 
 	/* Jobs that were given to the driver first, so that all that is left can go. */
@@ -257,11 +268,13 @@ void ai_device_set_health(struct ai_device *adev, enum ai_health health)
 	if (old == health)
 		return;
 	wake_up_all(&adev->ready);
-	if (health == AI_HEALTH_FAILED)
+	if (health == AI_HEALTH_FAILED) {
+		ai_contract_device_lost(adev);
 		ai_sched_fail_queue(adev, -ENODEV,
 				    "the device failed and could not be recovered");
-	else
+	} else {
 		ai_sched_kick(adev);
+	}
 }
 EXPORT_SYMBOL_GPL(ai_device_set_health);
 
@@ -441,13 +454,14 @@ void ai_device_read_sensors(struct ai_device *adev, struct ai_sensors *sensors)
 	ai_device_exit(adev, idx);
 }
 
+/* Bytes of its memory that are neither allocated nor promised. */
 u64 ai_device_mem_free(struct ai_device *adev)
 {
 	u64 bytes = 0;
 
 	mutex_lock(&adev->mem_lock);
 	if (adev->buddy_ready)
-		bytes = adev->buddy.avail;
+		bytes = adev->buddy.avail - adev->mem_promised;
 	mutex_unlock(&adev->mem_lock);
 	return bytes;
 }

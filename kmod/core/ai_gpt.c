@@ -4,9 +4,12 @@
  *
  * One maple tree over all logical addresses. Lookups use RCU, the rest one mutex,
  * so that a lookup costs the depth of the tree however many regions there are.
+ *
+ * A reservation has a window of addresses of its own. In the tree a marker keeps it
+ * from everybody else; what is allocated in it replaces a part of the marker, and a
+ * small tree a window says what is free.
  */
 #include <linux/mm.h>
-#include <linux/maple_tree.h>
 
 #include "ai_internal.h"
 
@@ -16,6 +19,8 @@ static struct maple_tree gpt;
 static u64 gpt_next_page[AI_MAX_DEVICES];
 
 #define AI_GPT_FIRST_PAGE 1ULL /* 0 is never a logical address */
+
+#define AI_GPT_RESERVED xa_mk_value(0) /* nobody's yet, in somebody's window */
 
 void ai_gpt_init(void)
 {
@@ -84,17 +89,162 @@ unlock:
 	return ret;
 }
 
-/* Must succeed, since the region goes: the tree may need memory to rebalance. */
+/* What must succeed, because something goes: the tree may need memory to rebalance. */
+static void ai_gpt_store(struct maple_tree *tree, u64 first, u64 last, void *entry)
+{
+	MA_STATE(mas, tree, first, last);
+
+	while (mas_store_gfp(&mas, entry, GFP_KERNEL | __GFP_NOFAIL)) {
+		cond_resched();
+		mas_set_range(&mas, first, last);
+	}
+}
+
+/* The markers before and behind what goes become one with it. */
+static void ai_gpt_restore_window(struct ai_gpt_window *window, u64 first, u64 last)
+{
+	u64 end = window->la + window->pages - 1;
+
+	MA_STATE(mas, &gpt, first, first);
+
+	if (first > window->la && mas_prev(&mas, window->la) == AI_GPT_RESERVED &&
+	    mas.last == first - 1)
+		first = mas.index;
+	mas_set(&mas, last);
+	if (last < end && mas_next(&mas, end) == AI_GPT_RESERVED && mas.index == last + 1)
+		last = mas.last;
+	ai_gpt_store(&gpt, first, last, AI_GPT_RESERVED);
+}
+
+/* Addresses that a region takes up in a window: all gaps between large ones are aligned. */
+static u64 ai_gpt_window_pages(const struct ai_region *region)
+{
+	return region->nr_pages < HPAGE_PMD_NR ? region->nr_pages :
+						 ALIGN(region->nr_pages, HPAGE_PMD_NR);
+}
+
 void ai_gpt_remove(struct ai_region *region)
 {
-	MA_STATE(mas, &gpt, region->la, region->la + region->nr_pages - 1);
+	struct ai_gpt_window *window = region->reserve ? &region->reserve->window : NULL;
+	u64 last = region->la + region->nr_pages - 1;
+	u64 at;
 
 	mutex_lock(&gpt_lock);
-	while (mas_store_gfp(&mas, NULL, GFP_KERNEL | __GFP_NOFAIL)) {
-		cond_resched();
-		mas_set_range(&mas, region->la, region->la + region->nr_pages - 1);
+	if (window) {
+		ai_gpt_restore_window(window, region->la, last);
+		at = region->la - window->la;
+		ai_gpt_store(&window->used, at, at + ai_gpt_window_pages(region) - 1, NULL);
+	} else {
+		ai_gpt_store(&gpt, region->la, last, NULL);
 	}
 	mutex_unlock(&gpt_lock);
+}
+
+/* ---- windows ---- */
+
+/*
+ * Addresses with which an allocation that is within the reservation cannot fail,
+ * however it was cut up before: first fit needs no more than M * log2(n) for pieces
+ * of up to n with M in use (J. M. Robson, "Worst case fragmentation of first fit and
+ * best fit storage allocation strategies", The Computer Journal 20(3), 1977); a
+ * margin of two is added to the logarithm. Pieces that are to be aligned have a part
+ * of the window to themselves, are rounded up to that unit, and so at most doubled.
+ */
+static u64 ai_gpt_small_pages(u64 pages)
+{
+	return ALIGN(pages * (ilog2(HPAGE_PMD_NR) + 2), HPAGE_PMD_NR);
+}
+
+static u64 ai_gpt_large_pages(u64 pages)
+{
+	u64 units = 2 * pages / HPAGE_PMD_NR;
+
+	return units ? units * (ilog2(units) + 3) * HPAGE_PMD_NR : 0;
+}
+
+/**
+ * ai_gpt_window_create() - reserve addresses
+ * @window: where to note them
+ * @device: number of the home device
+ * @pages: pages that will be allocated in it at once, at most
+ *
+ * Return: 0, -ENOSPC when the device's space has no such gap, -ENOMEM.
+ */
+int ai_gpt_window_create(struct ai_gpt_window *window, u32 device, u64 pages)
+{
+	u64 base = (u64)device << AI_LA_PAGE_BITS;
+	int ret;
+
+	MA_STATE(mas, &gpt, 0, 0);
+
+	window->small = ai_gpt_small_pages(pages);
+	window->pages = window->small + ai_gpt_large_pages(pages);
+	if (window->pages >= AI_GPT_MAX_PAGES)
+		return -ENOSPC;
+	mt_init_flags(&window->used, MT_FLAGS_ALLOC_RANGE | MT_FLAGS_LOCK_EXTERN);
+	mt_set_external_lock(&window->used, &gpt_lock);
+
+	mutex_lock(&gpt_lock);
+	/* From the upper end, out of the way of those that come and go. */
+	ret = mas_empty_area_rev(&mas, base + AI_GPT_FIRST_PAGE, base + AI_GPT_MAX_PAGES - 1,
+				 window->pages + HPAGE_PMD_NR - 1);
+	if (!ret) {
+		window->la = ALIGN(mas.index, HPAGE_PMD_NR);
+		mas_set_range(&mas, window->la, window->la + window->pages - 1);
+		ret = mas_store_gfp(&mas, AI_GPT_RESERVED, GFP_KERNEL_ACCOUNT);
+	} else {
+		ret = -ENOSPC;
+	}
+	mutex_unlock(&gpt_lock);
+	return ret;
+}
+
+/* Nothing is in it any more. */
+void ai_gpt_window_destroy(struct ai_gpt_window *window)
+{
+	mutex_lock(&gpt_lock);
+	ai_gpt_store(&gpt, window->la, window->la + window->pages - 1, NULL);
+	WARN_ON(!mtree_empty(&window->used));
+	__mt_destroy(&window->used);
+	mutex_unlock(&gpt_lock);
+}
+
+/**
+ * ai_gpt_window_insert() - give a region of a reservation its logical address
+ * @region: the region; &ai_region.nr_pages and &ai_region.reserve are set
+ *
+ * Return: 0, -ENOSPC which cannot be as long as the reservation is kept to, -ENOMEM.
+ */
+int ai_gpt_window_insert(struct ai_region *region)
+{
+	struct ai_gpt_window *window = &region->reserve->window;
+	bool large = region->nr_pages >= HPAGE_PMD_NR;
+	u64 pages = ai_gpt_window_pages(region);
+	int ret;
+
+	MA_STATE(used, &window->used, 0, 0);
+	MA_STATE(mas, &gpt, 0, 0);
+
+	mutex_lock(&gpt_lock);
+	ret = mas_empty_area(&used, large ? window->small : 0,
+			     (large ? window->pages : window->small) - 1, pages);
+	if (ret) {
+		ret = -ENOSPC;
+		goto unlock;
+	}
+	region->la = window->la + used.index;
+	mas_set_range(&used, used.index, used.index + pages - 1);
+	ret = mas_store_gfp(&used, region, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		goto unlock;
+	mas_set_range(&mas, region->la, region->la + region->nr_pages - 1);
+	ret = mas_store_gfp(&mas, region, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		ai_gpt_store(&window->used, region->la - window->la,
+			     region->la - window->la + pages - 1, NULL);
+unlock:
+	mutex_unlock(&gpt_lock);
+	return ret;
 }
 
 /**
@@ -109,6 +259,8 @@ struct ai_region *ai_gpt_lookup(u64 la)
 
 	rcu_read_lock();
 	region = mtree_load(&gpt, la);
+	if (xa_is_value(region))
+		region = NULL;
 	if (region && !kref_get_unless_zero(&region->ref))
 		region = NULL;
 	rcu_read_unlock();
@@ -133,7 +285,7 @@ struct ai_region *ai_gpt_next(u64 *la)
 	mutex_lock(&gpt_lock);
 	do {
 		region = mas_find(&mas, ULONG_MAX);
-	} while (region && !kref_get_unless_zero(&region->ref));
+	} while (xa_is_value(region) || (region && !kref_get_unless_zero(&region->ref)));
 	if (region)
 		*la = mas.last + 1;
 	mutex_unlock(&gpt_lock);

@@ -6,6 +6,9 @@
  *
  *	mmap_lock		(taken by the kernel before ai_mmap.c)
  *	ai_file.models_lock	versions of models of one file
+ *	ai_contract.lock	state and reservations of one contract
+ *	ai_reserve.lock		what is used of one reservation
+ *	ai_device.claims_lock	admission
  *	ai_device.objects_lock	as_list, models
  *	ai_model.op_lock
  *	ai_region.map_lock	maps of one region
@@ -13,7 +16,9 @@
  *	gpt lock (ai_gpt.c)	writers and walks of the page table
  *	ai_device.mem_lock	buddy
  *	ai_file.jobs_lock	spinlock
+ *	ai_contracts		xa_lock of the registry of contracts
  *	ai_device.lock		spinlock, irqs off
+ *	ai_contract.stat_lock	spinlock, irqs off
  *	ai_model.lock		spinlock, irqs off
  *
  * No user memory is touched and mmap_lock is not taken under any of them.
@@ -24,6 +29,7 @@
 #define AI_INTERNAL_H
 
 #include <linux/fs.h>
+#include <linux/maple_tree.h>
 #include <linux/srcu.h>
 #include <linux/xarray.h>
 
@@ -38,17 +44,24 @@
  * @error: user buffer for the error sentence
  * @error_len: its length
  * @message: the sentence so far
+ * @new_file: a descriptor for the caller, installed when the result has been
+ *	delivered, else dropped
+ * @new_fd: its number
  */
 struct ai_call {
-	struct ai_file *file;
+	struct ai_file *file; /* NULL: the call was made on a contract */
 	struct file *filp;
 	u64 error;
 	u32 error_len;
 	char *message;
+	struct file *new_file;
+	int new_fd;
 };
 
 __printf(3, 4) int ai_fail(struct ai_call *call, int error, const char *fmt, ...);
+int ai_check_name(struct ai_call *call, const char *name, size_t size);
 long ai_call_dispatch(struct file *filp, unsigned int cmd, unsigned long arg);
+long ai_call_contract(struct file *filp, unsigned int cmd, unsigned long arg);
 
 /* ---- ai_main.c ---- */
 
@@ -107,6 +120,23 @@ const char *ai_class_name(enum ai_class class);
 #define AI_GPT_PAGE_BITS 28
 #define AI_GPT_MAX_PAGES BIT_ULL(AI_GPT_PAGE_BITS)
 
+/**
+ * struct ai_gpt_window - addresses that a reservation has to itself
+ * @la: first page
+ * @pages: all
+ * @small: of these the first ones, for regions that need no alignment
+ * @used: what is taken, by page inside the window
+ */
+struct ai_gpt_window {
+	u64 la;
+	u64 pages;
+	u64 small;
+	struct maple_tree used;
+};
+
+int ai_gpt_window_create(struct ai_gpt_window *window, u32 device, u64 pages);
+void ai_gpt_window_destroy(struct ai_gpt_window *window);
+int ai_gpt_window_insert(struct ai_region *region);
 int ai_gpt_insert(struct ai_region *region, u32 device);
 void ai_gpt_remove(struct ai_region *region);
 struct ai_region *ai_gpt_lookup(u64 la);
@@ -129,6 +159,7 @@ struct ai_chunk {
  * @la: address of the first page
  * @nr_pages: pages
  * @home: device that holds them, NULL: system memory
+ * @reserve: reservation they were taken from, or NULL
  * @perm: AI_PERM_*
  * @cache: &enum ai_cache, never the default one
  * @owner: &ai_file.id of the owner, 0 for the kernel itself
@@ -138,7 +169,7 @@ struct ai_chunk {
  * @chunks: the pages, in order
  * @nr_chunks: elements of @chunks
  * @one: @chunks of a region in one piece, to save an allocation
- * @blocks: of the buddy, for device memory
+ * @blocks: of the buddy, for device memory and for reserved memory
  * @dummy: stands in for device memory that has gone
  */
 struct ai_region {
@@ -146,6 +177,7 @@ struct ai_region {
 	u64 la;
 	u64 nr_pages;
 	struct ai_device *home;
+	struct ai_reserve *reserve;
 	u32 perm;
 	u32 cache;
 	u64 owner;
@@ -163,6 +195,12 @@ struct ai_region {
 
 struct ai_region *ai_region_create(struct ai_call *call, struct ai_device *home, u64 bytes,
 				   u32 perm, u32 cache, u64 owner);
+struct ai_region *ai_region_create_reserved(struct ai_call *call, struct ai_reserve *reserve,
+					    u64 bytes, u32 perm, u32 cache);
+int ai_region_alloc_pages(struct ai_region *region);
+void ai_region_free_pages(struct ai_region *region);
+int ai_region_add_chunk(struct ai_region *region, u32 *capacity, unsigned long pfn, u32 start,
+			u32 nr);
 int ai_region_copy_from_user(struct ai_region *region, u64 user, u64 bytes);
 void ai_region_put(struct ai_region *region);
 const struct ai_chunk *ai_region_chunk(const struct ai_region *region, u64 page);
@@ -172,6 +210,59 @@ void ai_undo_alloc(struct ai_call *call, struct ai_alloc *arg);
 int ai_ioctl_free(struct ai_call *call, struct ai_free *arg);
 int ai_ioctl_region_info(struct ai_call *call, struct ai_region_info *arg);
 void ai_file_release_regions(struct ai_file *file);
+
+/* ---- ai_reserve.c ---- */
+
+/**
+ * struct ai_reserve - memory of one device, or of the system, that is promised
+ * @ref: the contract, the regions taken from it
+ * @home: the device, NULL: system memory
+ * @bytes: what is promised
+ * @window: its logical addresses
+ * @lock: what follows
+ * @used: bytes taken by regions
+ * @released: the contract let go of it: what is given back is for everybody
+ * @backing: the pages, of system memory; never given an address itself
+ * @buddy: what of @backing is free
+ */
+struct ai_reserve {
+	struct kref ref;
+	struct ai_device *home;
+	u64 bytes;
+	struct ai_gpt_window window;
+	struct mutex lock; /* all below */
+	u64 used;
+	bool released;
+	struct ai_region *backing;
+	struct gpu_buddy buddy;
+};
+
+struct ai_reserve *ai_reserve_create(struct ai_device *home, u64 bytes, u64 *available,
+				     u32 *term);
+void ai_reserve_release(struct ai_reserve *reserve);
+void ai_reserve_put(struct ai_reserve *reserve);
+u64 ai_reserve_used(struct ai_reserve *reserve);
+int ai_reserve_take(struct ai_region *region);
+void ai_reserve_give_back(struct ai_region *region);
+
+/* ---- ai_contract.c ---- */
+
+struct ai_contract;
+
+struct ai_contract *ai_contract_get_fd(struct ai_call *call, int fd);
+void ai_contract_put(struct ai_contract *contract);
+struct ai_region *ai_contract_alloc(struct ai_call *call, struct ai_contract *contract,
+				    struct ai_device *home, u64 bytes, u32 perm, u32 cache);
+int ai_contract_begin(struct ai_call *call, struct ai_job *job, struct ai_contract *contract);
+void ai_contract_abandon(struct ai_job *job);
+void ai_contract_job_done(struct ai_job *job);
+void ai_contract_device_lost(struct ai_device *adev);
+void ai_contract_budget_freed(void);
+int ai_ioctl_contract_create(struct ai_call *call, struct ai_contract_create *arg);
+int ai_ioctl_contract_query(struct ai_call *call, struct ai_contract_info *arg);
+int ai_ioctl_contract_renew(struct ai_call *call, struct ai_contract_renew *arg);
+int ai_ioctl_fuse_reset(struct ai_call *call, struct ai_fuse_reset *arg);
+void ai_contracts_exit(void);
 
 /* ---- ai_mmap.c ---- */
 

@@ -29,6 +29,8 @@ static void ai_job_free(struct ai_job *job)
 	for (i = 0; i < job->nr_inputs + job->nr_outputs; i++)
 		ai_region_put(job->tensor[i].region);
 	ai_as_put(job->as);
+	if (job->contract)
+		ai_contract_abandon(job);
 	ai_model_put(job->model);
 	ai_device_put(job->adev);
 	kfree(job);
@@ -215,6 +217,12 @@ static int ai_job_read_tensors(struct ai_call *call, struct ai_job *job, u64 use
 
 static int ai_infer_check(struct ai_call *call, const struct ai_infer *arg)
 {
+	if (arg->reserved)
+		return ai_fail(call, -EINVAL, "reserved is 0x%x, it must be 0", arg->reserved);
+	if (arg->contract && !(arg->hdr.flags & AI_INFER_CONTRACT))
+		return ai_fail(call, -EINVAL,
+			       "contract is %d, without AI_INFER_CONTRACT it must be 0",
+			       arg->contract);
 	if (arg->priority > AI_MAX_PRIORITY)
 		return ai_fail(call, -EINVAL, "priority is %u, the highest is %u", arg->priority,
 			       AI_MAX_PRIORITY);
@@ -510,10 +518,36 @@ static int ai_job_result(struct ai_call *call, struct ai_job *job, u64 outputs)
 	return 0;
 }
 
+static int ai_job_join_contract(struct ai_call *call, struct ai_job *job, int fd)
+{
+	struct ai_contract *contract = ai_contract_get_fd(call, fd);
+	int ret;
+
+	if (IS_ERR(contract))
+		return PTR_ERR(contract);
+	ret = ai_contract_begin(call, job, contract);
+	ai_contract_put(contract);
+	return ret;
+}
+
+static void ai_job_fill_service(const struct ai_job *job, struct ai_infer *arg)
+{
+	arg->latency_ns = ktime_to_ns(ktime_sub(job->ended, job->submitted));
+	arg->service = job->service;
+	arg->broken = job->broken;
+	arg->energy_uj = job->energy_uj;
+}
+
 static int ai_job_run(struct ai_call *call, struct ai_job *job, struct ai_infer *arg)
 {
 	struct ai_file *file = call->file;
 	int ret;
+
+	if (arg->hdr.flags & AI_INFER_CONTRACT) {
+		ret = ai_job_join_contract(call, job, arg->contract);
+		if (ret)
+			return ret;
+	}
 
 	spin_lock(&file->jobs_lock);
 	list_add(&job->file_node, &file->jobs);
@@ -527,6 +561,8 @@ static int ai_job_run(struct ai_call *call, struct ai_job *job, struct ai_infer 
 	spin_unlock(&file->jobs_lock);
 
 	ai_job_fill_record(job, &arg->record, !ret);
+	if (!ret)
+		ai_job_fill_service(job, arg);
 	return ret ?: ai_job_result(call, job, arg->outputs);
 }
 
@@ -537,6 +573,10 @@ int ai_ioctl_infer(struct ai_call *call, struct ai_infer *arg)
 	int ret;
 
 	memset(&arg->record, 0, sizeof(arg->record));
+	arg->service = AI_SERVICE_NONE;
+	arg->broken = 0;
+	arg->latency_ns = 0;
+	arg->energy_uj = 0;
 	ret = ai_infer_check(call, arg);
 	if (ret)
 		return ret;

@@ -182,6 +182,7 @@ static void __exit ai_exit(void)
 	destroy_workqueue(ai_wq);
 	class_unregister(&ai_class);
 	ai_inode_destroy();
+	ai_contracts_exit();
 	ai_gpt_exit();
 }
 

@@ -5,7 +5,6 @@
  * The kernel keeps its own copy of the artefact, which never changes: a device
  * that lost it in a reset can be given it again.
  */
-#include <linux/ctype.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -168,8 +167,6 @@ EXPORT_SYMBOL_GPL(ai_model_loaded);
 
 static int ai_model_load_check(struct ai_call *call, struct ai_model_load *arg)
 {
-	u32 i;
-
 	if (arg->reserved)
 		return ai_fail(call, -EINVAL, "reserved is 0x%x, it must be 0", arg->reserved);
 	if (arg->format != AI_FORMAT_ONNX)
@@ -193,15 +190,7 @@ static int ai_model_load_check(struct ai_call *call, struct ai_model_load *arg)
 	if (arg->timeout_ns && arg->timeout_ns <= ktime_get_ns())
 		return ai_fail(call, -ETIME, "timeout_ns is %lld, which has passed",
 			       arg->timeout_ns);
-	if (!arg->name[0] || strnlen(arg->name, AI_NAME_LEN) == AI_NAME_LEN)
-		return ai_fail(call, -EINVAL, "name needs 1 to %u characters and a NUL",
-			       AI_NAME_LEN - 1);
-	for (i = 0; arg->name[i]; i++)
-		if (!isascii(arg->name[i]) || !isprint(arg->name[i]))
-			return ai_fail(call, -EINVAL,
-				       "name has byte 0x%02x at position %u, only printable ASCII is allowed",
-				       (u8)arg->name[i], i);
-	return 0;
+	return ai_check_name(call, arg->name, sizeof(arg->name));
 }
 
 static struct ai_device *ai_model_device(struct ai_call *call, u32 device)

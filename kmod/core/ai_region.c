@@ -20,7 +20,7 @@
 
 #define AI_MAX_ORDER HPAGE_PMD_ORDER
 
-static void ai_region_free_pages(struct ai_region *region)
+void ai_region_free_pages(struct ai_region *region)
 {
 	u32 i;
 
@@ -35,15 +35,19 @@ static void ai_region_free_blocks(struct ai_region *region)
 	mutex_lock(&home->mem_lock);
 	gpu_buddy_free_list(&home->buddy, &region->blocks, 0);
 	mutex_unlock(&home->mem_lock);
-	ai_device_put(home);
+	ai_contract_budget_freed();
 }
 
 static void ai_region_free(struct ai_region *region)
 {
-	if (ai_region_is_system(region))
+	if (region->reserve)
+		ai_reserve_give_back(region);
+	else if (ai_region_is_system(region))
 		ai_region_free_pages(region);
 	else
 		ai_region_free_blocks(region);
+	if (region->home)
+		ai_device_put(region->home);
 	if (region->chunks != &region->one)
 		kvfree(region->chunks);
 	if (region->dummy)
@@ -90,8 +94,8 @@ void ai_region_put(struct ai_region *region)
 		kref_put(&region->ref, ai_region_release);
 }
 
-static int ai_region_add_chunk(struct ai_region *region, u32 *capacity, unsigned long pfn,
-			       u32 start, u32 nr)
+int ai_region_add_chunk(struct ai_region *region, u32 *capacity, unsigned long pfn, u32 start,
+			u32 nr)
 {
 	if (region->nr_chunks == *capacity) {
 		u32 more = max(*capacity * 2, 16U);
@@ -114,7 +118,7 @@ static int ai_region_add_chunk(struct ai_region *region, u32 *capacity, unsigned
 }
 
 /* Pieces as large as can be had without effort: up to 2 MiB, down to a page. */
-static int ai_region_alloc_pages(struct ai_region *region)
+int ai_region_alloc_pages(struct ai_region *region)
 {
 	unsigned int order, limit = AI_MAX_ORDER;
 	u32 capacity = 1;
@@ -184,15 +188,21 @@ static int ai_region_alloc_blocks(struct ai_region *region)
 	u64 done = 0;
 	int ret;
 
-	if (bytes > home->mem_bytes)
-		return -ENOSPC;
-	mutex_lock(&home->mem_lock);
-	ret = gpu_buddy_alloc_blocks(&home->buddy, 0, home->mem_bytes, bytes, PAGE_SIZE,
-				     &region->blocks, 0);
-	mutex_unlock(&home->mem_lock);
-	/* It says EINVAL as well when rounding up makes it more than there is. */
+	if (region->reserve) {
+		ret = ai_reserve_take(region);
+	} else {
+		ret = -ENOSPC;
+		mutex_lock(&home->mem_lock);
+		if (bytes <= home->buddy.avail - home->mem_promised)
+			ret = gpu_buddy_alloc_blocks(&home->buddy, 0, home->mem_bytes, bytes,
+						     PAGE_SIZE, &region->blocks, 0);
+		mutex_unlock(&home->mem_lock);
+		/* It says EINVAL as well when rounding up makes it more than there is. */
+		if (ret && ret != -ENOMEM)
+			ret = -ENOSPC;
+	}
 	if (ret)
-		return ret == -ENOMEM ? ret : -ENOSPC;
+		return ret;
 
 	list_for_each_entry(block, &region->blocks, link) {
 		u64 offset = gpu_buddy_block_offset(block);
@@ -249,9 +259,17 @@ static int ai_region_fail(struct ai_call *call, const struct ai_region *region, 
 	switch (error) {
 	case -ENOSPC:
 		return ai_fail(call, error,
-			       "bytes is %llu, %s has %llu bytes of memory free, in pieces or in all",
+			       "bytes is %llu, %s has %llu bytes of memory that are neither allocated nor reserved",
 			       bytes, dev_name(&region->home->dev),
 			       ai_device_mem_free(region->home));
+	case -EDQUOT:
+		return ai_fail(call, error,
+			       "bytes is %llu, of the %llu bytes of the contract %llu are allocated",
+			       bytes, region->reserve->bytes, ai_reserve_used(region->reserve));
+	case -ESTALE:
+		return ai_fail(call, error,
+			       "the contract was closed, or lapsed, before %llu bytes were taken from it",
+			       bytes);
 	case -ENODEV:
 		return ai_fail(call, error, "%s failed or was removed, it gives no memory",
 			       dev_name(&region->home->dev));
@@ -261,6 +279,26 @@ static int ai_region_fail(struct ai_call *call, const struct ai_region *region, 
 	default:
 		return ai_fail(call, error, "the system has no memory for %llu bytes", bytes);
 	}
+}
+
+static struct ai_region *ai_region_new(struct ai_device *home, u64 bytes, u32 perm, u32 cache,
+				       u64 owner)
+{
+	struct ai_region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
+
+	if (!region)
+		return NULL;
+	kref_init(&region->ref);
+	region->nr_pages = DIV_ROUND_UP_ULL(bytes, PAGE_SIZE);
+	region->home = home ? ai_device_get(home) : NULL;
+	region->perm = perm;
+	region->cache = cache;
+	region->owner = owner;
+	mutex_init(&region->map_lock);
+	INIT_LIST_HEAD(&region->maps);
+	INIT_LIST_HEAD(&region->blocks);
+	region->chunks = &region->one;
+	return region;
 }
 
 /**
@@ -278,30 +316,17 @@ static int ai_region_fail(struct ai_call *call, const struct ai_region *region, 
 struct ai_region *ai_region_create(struct ai_call *call, struct ai_device *home, u64 bytes,
 				   u32 perm, u32 cache, u64 owner)
 {
-	struct ai_region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
+	struct ai_region *region = ai_region_new(home, bytes, perm, cache, owner);
 	int ret;
 
 	if (!region)
 		return ERR_PTR(ai_fail(call, -ENOMEM, "the system has no memory for a region"));
-
-	kref_init(&region->ref);
-	region->nr_pages = DIV_ROUND_UP_ULL(bytes, PAGE_SIZE);
-	region->perm = perm;
-	region->cache = cache;
-	region->owner = owner;
-	mutex_init(&region->map_lock);
-	INIT_LIST_HEAD(&region->maps);
-	INIT_LIST_HEAD(&region->blocks);
-	region->chunks = &region->one;
-
-	if (home) {
-		region->home = ai_device_get(home);
+	if (home)
 		ret = ai_region_get_blocks(region);
-	} else if (region->nr_pages > si_mem_available()) {
+	else if (region->nr_pages > si_mem_available())
 		ret = -ENOMEM;
-	} else {
+	else
 		ret = ai_region_alloc_pages(region);
-	}
 	if (ret) {
 		ret = ai_region_fail(call, region, ret);
 		goto free;
@@ -310,6 +335,46 @@ struct ai_region *ai_region_create(struct ai_call *call, struct ai_device *home,
 	ret = ai_gpt_insert(region, home ? home->id : AI_DEVICE_SYSTEM);
 	if (ret) {
 		ret = ai_fail(call, ret, "no range of %llu logical pages is free",
+			      region->nr_pages);
+		goto free;
+	}
+	trace_ai_alloc(region);
+	return region;
+
+free:
+	ai_region_free(region);
+	return ERR_PTR(ret);
+}
+
+/**
+ * ai_region_create_reserved() - the same, of what a contract was promised
+ * @call: the call, whose file becomes the owner
+ * @reserve: the reservation
+ * @bytes: size, at least 1
+ * @perm: AI_PERM_*
+ * @cache: how the CPU sees them, not %AI_CACHE_DEFAULT
+ *
+ * Return: the region with one reference and its pages zeroed, or an error
+ * pointer; -EDQUOT when it is more than is left of the reservation.
+ */
+struct ai_region *ai_region_create_reserved(struct ai_call *call, struct ai_reserve *reserve,
+					    u64 bytes, u32 perm, u32 cache)
+{
+	struct ai_region *region = ai_region_new(reserve->home, bytes, perm, cache, call->file->id);
+	int ret;
+
+	if (!region)
+		return ERR_PTR(ai_fail(call, -ENOMEM, "the system has no memory for a region"));
+	kref_get(&reserve->ref);
+	region->reserve = reserve;
+	ret = reserve->home ? ai_region_get_blocks(region) : ai_reserve_take(region);
+	if (ret) {
+		ret = ai_region_fail(call, region, ret);
+		goto free;
+	}
+	ret = ai_gpt_window_insert(region);
+	if (ret) {
+		ret = ai_fail(call, ret, "no %llu logical pages in a row are free in the contract",
 			      region->nr_pages);
 		goto free;
 	}
@@ -412,6 +477,12 @@ static int ai_alloc_check(struct ai_call *call, const struct ai_alloc *arg)
 			       arg->cache, AI_CACHE_WRITECOMBINE);
 	if (arg->reserved)
 		return ai_fail(call, -EINVAL, "reserved is 0x%x, it must be 0", arg->reserved);
+	if (arg->reserved2)
+		return ai_fail(call, -EINVAL, "reserved2 is 0x%x, it must be 0", arg->reserved2);
+	if (arg->contract && !(arg->hdr.flags & AI_ALLOC_CONTRACT))
+		return ai_fail(call, -EINVAL,
+			       "contract is %d, without AI_ALLOC_CONTRACT it must be 0",
+			       arg->contract);
 	return 0;
 }
 
@@ -451,6 +522,22 @@ static struct ai_device *ai_alloc_home(struct ai_call *call, u32 device)
 	return home;
 }
 
+static struct ai_region *ai_alloc_region(struct ai_call *call, const struct ai_alloc *arg,
+					 struct ai_device *home, u32 cache)
+{
+	struct ai_contract *contract;
+	struct ai_region *region;
+
+	if (!(arg->hdr.flags & AI_ALLOC_CONTRACT))
+		return ai_region_create(call, home, arg->bytes, arg->perm, cache, call->file->id);
+	contract = ai_contract_get_fd(call, arg->contract);
+	if (IS_ERR(contract))
+		return ERR_CAST(contract);
+	region = ai_contract_alloc(call, contract, home, arg->bytes, arg->perm, cache);
+	ai_contract_put(contract);
+	return region;
+}
+
 int ai_ioctl_alloc(struct ai_call *call, struct ai_alloc *arg)
 {
 	struct ai_region *region;
@@ -467,7 +554,7 @@ int ai_ioctl_alloc(struct ai_call *call, struct ai_alloc *arg)
 	if (ret < 0)
 		goto put_home;
 
-	region = ai_region_create(call, home, arg->bytes, arg->perm, ret, call->file->id);
+	region = ai_alloc_region(call, arg, home, ret);
 	if (IS_ERR(region)) {
 		ret = PTR_ERR(region);
 		goto put_home;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The queue of each device: by priority, then by deadline, then in order of
- * arrival. As many jobs as the device takes are in flight, the rest waits here.
+ * The queue of each device: jobs of contracts by the time at which they are due,
+ * then the others by priority, by deadline, in order of arrival. As many jobs as the
+ * device takes are in flight, the rest waits here; while contracts have a claim on
+ * it only so many that none of theirs waits for long, see ai_admission.c.
  */
 #include <linux/slab.h>
 
+#include "ai_admission.h"
 #include "ai_internal.h"
 #include "ai_trace.h"
 
@@ -18,6 +21,10 @@ static bool ai_job_before(const struct ai_job *a, const struct ai_job *b)
 	/* What ran already and was lost by another's fault goes first. */
 	if (a->rerun != b->rerun)
 		return a->rerun;
+	if (a->claimed != b->claimed)
+		return a->claimed;
+	if (a->claimed && a->due_ns != b->due_ns)
+		return a->due_ns < b->due_ns;
 	if (a->priority != b->priority)
 		return a->priority > b->priority;
 	if (da != db)
@@ -82,10 +89,26 @@ static void ai_job_end(struct ai_job *job, const struct ai_job_result *result, k
 		job->adev->jobs_done++;
 }
 
+/* How long the device was busy with it: not while it waited behind another in flight. */
+static void ai_job_measure(struct ai_job *job)
+{
+	struct ai_device *adev = job->adev;
+	ktime_t begun = max(job->started, adev->last_end);
+
+	lockdep_assert_held(&adev->lock);
+	adev->last_end = job->ended;
+	job->power_mw = adev->sampled_mw;
+	job->service_ns = ktime_to_ns(ktime_sub(job->ended, begun));
+	if (!job->result.error)
+		job->model->longest_ns = max(job->model->longest_ns, job->service_ns);
+}
+
 static void ai_job_finish(struct ai_job *job)
 {
 	if (job->result.fault_va)
 		trace_ai_fault(job);
+	if (job->contract)
+		ai_contract_job_done(job);
 	trace_ai_done(job);
 	if (!job->result.error)
 		atomic64_inc(&job->model->jobs);
@@ -100,6 +123,12 @@ static void ai_job_end_queued(struct ai_job *job, int error, const char *message
 	ai_job_end(job, &result, ktime_get());
 }
 
+/* Jobs that may be in flight. */
+static u32 ai_sched_depth(const struct ai_device *adev)
+{
+	return adev->nr_claims ? min(adev->queue_depth, AI_ADMISSION_INFLIGHT) : adev->queue_depth;
+}
+
 /* The next job to give to the device, moved to those in flight, or NULL. */
 static struct ai_job *ai_sched_next(struct ai_device *adev, struct ai_job **expired)
 {
@@ -109,7 +138,7 @@ static struct ai_job *ai_sched_next(struct ai_device *adev, struct ai_job **expi
 
 	lockdep_assert_held(&adev->lock);
 	*expired = NULL;
-	if (adev->nr_inflight >= adev->queue_depth || adev->unplugged ||
+	if (adev->nr_inflight >= ai_sched_depth(adev) || adev->unplugged ||
 	    adev->health > AI_HEALTH_THROTTLED)
 		return NULL;
 	node = rb_first_cached(&adev->queue);
@@ -117,6 +146,9 @@ static struct ai_job *ai_sched_next(struct ai_device *adev, struct ai_job **expi
 		return NULL;
 
 	job = rb_entry(node, struct ai_job, queue_node);
+	/* One of them at most is in the way of whoever has a claim. */
+	if (adev->nr_claims && adev->nr_inflight && !job->claimed)
+		return NULL;
 	ai_queue_del(adev, job);
 	now = ktime_get();
 	if (job->deadline_ns && now > job->deadline_ns) {
@@ -253,6 +285,7 @@ void ai_job_done(struct ai_job *job, const struct ai_job_result *result)
 	now = ktime_get();
 	ai_inflight_del(adev, job, now);
 	ai_job_end(job, result, now);
+	ai_job_measure(job);
 	spin_unlock_irqrestore(&adev->lock, flags);
 
 	if (unlikely(READ_ONCE(adev->unplugged)))

@@ -30,7 +30,9 @@
 #include "../../uapi/ai.h"
 #include "../compat.h"
 
+struct ai_admission;
 struct ai_as;
+struct ai_contract;
 struct ai_device;
 struct ai_file;
 struct ai_job;
@@ -155,9 +157,17 @@ struct ai_device {
 	struct list_head models;
 	u32 nr_as;
 	u32 nr_as_unsettled; /* those being made, or of closed files */
-	struct mutex mem_lock; /* buddy */
+	struct mutex mem_lock; /* buddy, mem_promised */
 	struct gpu_buddy buddy;
 	bool buddy_ready;
+	u64 mem_promised; /* to contracts, and not used yet */
+	struct mutex claims_lock; /* admission */
+	struct ai_admission *admission; /* NULL: runs no models */
+	u32 nr_claims; /* those admitted, under lock, with what follows */
+	struct list_head contracts; /* that name the device */
+	ktime_t last_end; /* of the last job that ended */
+	u32 sampled_mw; /* power when it was last read */
+	ktime_t sampled_at;
 };
 
 struct ai_device *ai_device_alloc(struct device *parent);
@@ -289,6 +299,7 @@ struct ai_model {
 	bool cached;
 	u64 compile_ns;
 	atomic64_t jobs;
+	u64 longest_ns; /* longest time a job of it kept the device busy, under ai_device.lock */
 };
 
 /**
@@ -377,6 +388,17 @@ struct ai_job {
 	bool rerun, late;
 	s64 deadline_ns;
 	ktime_t submitted, started, ended;
+	struct ai_contract *contract;
+	bool claimed; /* has a place in the order by @due_ns, before all without */
+	bool excess; /* came too soon for the terms to hold */
+	bool probe; /* of the contract's fuse */
+	bool judged; /* the contract knows how it ended */
+	s64 due_ns;
+	u64 service_ns; /* time it kept the device busy */
+	u32 power_mw; /* of the device meanwhile */
+	u32 service; /* enum ai_service */
+	u32 broken;
+	u64 energy_uj;
 	u32 generation;
 	struct completion done;
 	struct ai_job_result result;

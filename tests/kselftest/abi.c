@@ -21,6 +21,9 @@ union any {
 	struct ai_model_unload model_unload;
 	struct ai_infer infer;
 	struct ai_cancel cancel;
+	struct ai_contract_create contract_create;
+	struct ai_contract_info contract_query;
+	struct ai_fuse_reset fuse_reset;
 	char bytes[512];
 };
 
@@ -81,12 +84,55 @@ static void make_infer(union any *arg)
 	arg->infer.model = fix.model;
 }
 
+/* A contract of the name "abi" that lives as long as the test: its number. */
+static uint64_t contract_exists(void)
+{
+	static struct ai_memory_term memory = { .bytes = PAGE };
+	static struct ai_contract_create create = {
+		.hdr = { .size = sizeof(create), .error_len = AI_ERROR_LEN },
+		.nr_memory = 1,
+		.name = "abi",
+	};
+
+	create.hdr.error = (uintptr_t)ai_sentence;
+	create.memory = (uintptr_t)&memory;
+	if (!create.id)
+		ASSERT(!ai_call(fd, AI_CONTRACT_CREATE, &create), "%s", ai_sentence);
+	return create.id;
+}
+
+static void make_contract_create(union any *arg)
+{
+	static struct ai_memory_term memory = { .bytes = PAGE };
+
+	arg->contract_create.memory = (uintptr_t)&memory;
+	arg->contract_create.nr_memory = 1;
+	strcpy(arg->contract_create.name, "abi");
+}
+
+static void make_contract_query(union any *arg)
+{
+	arg->contract_query.id = contract_exists();
+}
+
+static void make_fuse_reset(union any *arg)
+{
+	contract_exists();
+	strcpy(arg->fuse_reset.name, "abi");
+}
+
 /* ---- and what it leaves, if it worked ---- */
 
 static void undo_alloc(const union any *arg)
 {
 	if (arg->alloc.la)
 		ai_free_la(fd, arg->alloc.la);
+}
+
+static void undo_contract_create(const union any *arg)
+{
+	if (arg->contract_create.fd > 0)
+		close(arg->contract_create.fd);
 }
 
 static void undo_model_load(const union any *arg)
@@ -118,30 +164,43 @@ static const struct command {
 	void (*make)(union any *arg);
 	void (*undo)(const union any *arg);
 	bool outputs; /* copies something back */
-	struct range reserved;
+	struct range reserved, reserved2;
 } commands[] = {
 	{ "AI_INFO", AI_INFO, sizeof(struct ai_info), AI_INFO_SIZE_VER0, 0, make_nothing, NULL,
-	  true, { 0, 0 } },
+	  true, { 0, 0 }, { 0, 0 } },
 	{ "AI_DEVICE_INFO", AI_DEVICE_INFO, sizeof(struct ai_device_info),
-	  AI_DEVICE_INFO_SIZE_VER0, AI_DEVICE_NEXT, make_device_info, NULL, true, { 0, 0 } },
-	{ "AI_ALLOC", AI_ALLOC, sizeof(struct ai_alloc), AI_ALLOC_SIZE_VER0, AI_ALLOC_MAP,
-	  make_alloc, undo_alloc, true, { offsetof(struct ai_alloc, reserved), 4 } },
+	  AI_DEVICE_INFO_SIZE_VER0, AI_DEVICE_NEXT, make_device_info, NULL, true, { 0, 0 },
+	  { 0, 0 } },
+	{ "AI_ALLOC", AI_ALLOC, sizeof(struct ai_alloc), AI_ALLOC_SIZE_VER0,
+	  AI_ALLOC_MAP | AI_ALLOC_CONTRACT, make_alloc, undo_alloc, true,
+	  { offsetof(struct ai_alloc, reserved), 4 }, { offsetof(struct ai_alloc, contract), 8 } },
 	{ "AI_FREE", AI_FREE, sizeof(struct ai_free), AI_FREE_SIZE_VER0, AI_FREE_UNMAP, make_free,
-	  undo_free, false, { offsetof(struct ai_free, address), 8 } },
+	  undo_free, false, { offsetof(struct ai_free, address), 8 }, { 0, 0 } },
 	{ "AI_REGION_INFO", AI_REGION_INFO, sizeof(struct ai_region_info),
-	  AI_REGION_INFO_SIZE_VER0, 0, make_region_info, NULL, true, { 0, 0 } },
+	  AI_REGION_INFO_SIZE_VER0, 0, make_region_info, NULL, true, { 0, 0 }, { 0, 0 } },
 	{ "AI_MODEL_LOAD", AI_MODEL_LOAD, sizeof(struct ai_model_load), AI_MODEL_LOAD_SIZE_VER0,
 	  AI_MODEL_NOWAIT, make_model_load, undo_model_load, true,
-	  { offsetof(struct ai_model_load, reserved), 4 } },
+	  { offsetof(struct ai_model_load, reserved), 4 }, { 0, 0 } },
 	{ "AI_MODEL_INFO", AI_MODEL_INFO, sizeof(struct ai_model_info), AI_MODEL_INFO_SIZE_VER0, 0,
-	  make_model_info, NULL, true, { 0, 0 } },
+	  make_model_info, NULL, true, { 0, 0 }, { 0, 0 } },
 	{ "AI_MODEL_UNLOAD", AI_MODEL_UNLOAD, sizeof(struct ai_model_unload),
 	  AI_MODEL_UNLOAD_SIZE_VER0, 0, make_model_unload, undo_model_unload, false,
-	  { offsetof(struct ai_model_unload, reserved), 4 } },
-	{ "AI_INFER", AI_INFER, sizeof(struct ai_infer), AI_INFER_SIZE_VER0, 0, make_infer, NULL,
-	  true, { 0, 0 } },
+	  { offsetof(struct ai_model_unload, reserved), 4 }, { 0, 0 } },
+	{ "AI_INFER", AI_INFER, sizeof(struct ai_infer), AI_INFER_SIZE_VER0,
+	  AI_INFER_CONTRACT, make_infer, NULL, true, { offsetof(struct ai_infer, contract), 4 },
+	  { offsetof(struct ai_infer, reserved), 4 } },
 	{ "AI_CANCEL", AI_CANCEL, sizeof(struct ai_cancel), AI_CANCEL_SIZE_VER0, 0, make_nothing,
-	  NULL, true, { offsetof(struct ai_cancel, reserved), 4 } },
+	  NULL, true, { offsetof(struct ai_cancel, reserved), 4 }, { 0, 0 } },
+	{ "AI_CONTRACT_CREATE", AI_CONTRACT_CREATE, sizeof(struct ai_contract_create),
+	  AI_CONTRACT_CREATE_SIZE_VER0, 0, make_contract_create, undo_contract_create, true,
+	  { offsetof(struct ai_contract_create, reserved), 4 },
+	  { offsetof(struct ai_contract_create, terms.reserved), 32 } },
+	{ "AI_CONTRACT_QUERY", AI_CONTRACT_QUERY, sizeof(struct ai_contract_info),
+	  AI_CONTRACT_QUERY_SIZE_VER0, AI_CONTRACT_NEXT, make_contract_query, NULL, true,
+	  { 0, 0 }, { 0, 0 } },
+	{ "AI_FUSE_RESET", AI_FUSE_RESET, sizeof(struct ai_fuse_reset), AI_FUSE_RESET_SIZE_VER0, 0,
+	  make_fuse_reset, NULL, true, { offsetof(struct ai_fuse_reset, reserved), 4 },
+	  { 0, 0 } },
 };
 
 #define COMMANDS (ARRAY_SIZE(commands))
@@ -242,6 +301,7 @@ static void test_reserved(void)
 		make_at(c, &arg, sizeof(arg));
 		reserved_bytes(c, &arg, offsetof(struct ai_hdr, reserved), 4);
 		reserved_bytes(c, &arg, c->reserved.from, c->reserved.bytes);
+		reserved_bytes(c, &arg, c->reserved2.from, c->reserved2.bytes);
 		CALL_WORKS(c, &arg);
 		undo(c, &arg);
 	}

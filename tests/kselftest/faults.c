@@ -250,6 +250,37 @@ static int act_infer_fresh(void)
 	return ret;
 }
 
+/* Of system memory, whose buddy allocator is of a size that needs no block split. */
+static int act_contract(void)
+{
+	struct ai_memory_term memory = { .bytes = 16 * PAGE };
+	AI_ARG(ai_contract_create, arg, .memory = (uintptr_t)&memory, .nr_memory = 1,
+	       .terms = { .device = SIM_FAST, .service_ns = MS, .period_ns = SEC,
+			  .latency_ns = SEC }, .name = "faults");
+	int ret = call(AI_CONTRACT_CREATE, &arg);
+
+	if (!ret)
+		close(arg.fd);
+	return ret;
+}
+
+static int act_contract_infer(void)
+{
+	AI_ARG(ai_contract_create, arg, .terms = { .device = SIM_FAST, .power_mw = 1 },
+	       .name = "faults");
+	struct fixture mine;
+	int ret = call(AI_CONTRACT_CREATE, &arg);
+
+	if (ret)
+		return ret;
+	fixture_again(&mine, &fix);
+	mine.call.hdr.flags = AI_INFER_CONTRACT;
+	mine.call.contract = arg.fd;
+	ret = call(AI_INFER, &mine.call);
+	close(arg.fd);
+	return ret;
+}
+
 static int act_cancel(void)
 {
 	AI_ARG(ai_cancel, arg, .cookie = 1);
@@ -404,12 +435,20 @@ static void test_random(void)
 	WORKS(fix.fd, AI_INFER, &fix.call);
 }
 
+static void test_contracts(void)
+{
+	setup();
+	SWEEP(act_contract);
+	SWEEP(act_contract_infer);
+}
+
 static const struct tap_test tests[] = {
 	{ "faults in open and info", test_files, 180 },
 	{ "faults in memory calls", test_memory, 300 },
 	{ "faults in model calls", test_models, 300 },
 	{ "faults in jobs", test_jobs, 300 },
 	{ "faults in the first job of a file", test_from_nothing, 300 },
+	{ "faults in contracts", test_contracts, 300 },
 	{ "faults at random", test_random, 180 },
 };
 

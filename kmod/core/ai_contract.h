@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Shared by ai_contract.c and ai_sla.c. */
+#ifndef AI_CONTRACT_H
+#define AI_CONTRACT_H
+
+#include <linux/cred.h>
+
+#include "ai_admission.h"
+#include "ai_internal.h"
+
+/* Events kept for a reader who comes late; a power of two. */
+#define AI_CONTRACT_EVENTS 32
+
+/**
+ * struct ai_sla - what became of the requests of a contract
+ * @lock: all of it
+ * @tat: when the next request would come if they came at the rate of the terms:
+ *	theoretical arrival time of the generic cell rate algorithm
+ * @fuse: &enum ai_fuse
+ * @fuse_until: when an open fuse lets a probe through
+ * @bad: requests running that failed or were far too late
+ * @latencies: how many took how long; NULL until there is a request
+ * @counts: what AI_CONTRACT_QUERY says
+ * @sequence: of the last event
+ * @read: of the last event that was read or lost
+ * @lost: events that were lost
+ * @event: event @sequence at index @sequence % AI_CONTRACT_EVENTS
+ */
+struct ai_sla {
+	spinlock_t lock; /* all below */
+	s64 tat;
+	enum ai_fuse fuse;
+	s64 fuse_until;
+	u32 bad;
+	u32 *latencies;
+	struct {
+		u64 jobs, failed, met, violated, excess, overruns, refused;
+		u64 queue_ns, run_ns, energy_uj, bytes, latency_max_ns;
+	} counts;
+	u64 sequence;
+	u64 read;
+	u64 lost;
+	struct ai_event event[AI_CONTRACT_EVENTS];
+};
+
+/**
+ * struct ai_contract - a contract
+ * @ref: the descriptor, jobs, look-ups under way
+ * @id: number, never used again
+ * @name: for the record
+ * @uid: whose it is
+ * @terms: as granted
+ * @nr_memory: how many reservations there are
+ * @memory: devices and sizes of the reservations
+ * @adev: the device of the terms, or NULL
+ * @claim: what is asked of it, if there is a latency
+ * @device_node: &ai_device.contracts, under its lock
+ * @lock: what follows
+ * @state: &enum ai_contract_state
+ * @claimed: @claim is admitted; also read without the lock
+ * @reserve: the reservations, NULL once they are let go
+ * @used_at: when it was last used; without a lock
+ * @running: requests that have not ended
+ * @lapse_work: looks whether it was not used for too long
+ * @wait: for events
+ * @sla: what became of its requests
+ */
+struct ai_contract {
+	struct kref ref;
+	u64 id;
+	char name[AI_NAME_LEN];
+	kuid_t uid;
+	struct ai_terms terms;
+	u32 nr_memory;
+	struct ai_memory_term memory[AI_MAX_CONTRACT_MEMORY];
+	struct ai_device *adev;
+	struct ai_claim claim;
+	struct list_head device_node;
+	struct mutex lock; /* all below */
+	enum ai_contract_state state;
+	bool claimed;
+	struct ai_reserve *reserve[AI_MAX_CONTRACT_MEMORY];
+	s64 used_at;
+	atomic_t running;
+	struct delayed_work lapse_work;
+	wait_queue_head_t wait;
+	struct ai_sla sla;
+	struct work_struct release_work;
+};
+
+/* ai_contract.c */
+int ai_contract_enter(struct ai_call *call, struct ai_contract *contract);
+void ai_contract_leave(struct ai_contract *contract);
+
+/* ai_sla.c */
+void ai_sla_init(struct ai_contract *contract);
+void ai_sla_exit(struct ai_contract *contract);
+void ai_sla_event(struct ai_contract *contract, enum ai_event_kind kind, u64 job, u64 found,
+		  u64 limit);
+void ai_sla_fill(struct ai_contract *contract, struct ai_contract_info *info);
+bool ai_sla_fuse_reset(struct ai_contract *contract);
+ssize_t ai_sla_read(struct file *filp, char __user *to, size_t bytes, loff_t *pos);
+__poll_t ai_sla_poll(struct file *filp, struct poll_table_struct *table);
+
+#endif /* AI_CONTRACT_H */
