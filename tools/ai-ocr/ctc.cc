@@ -55,4 +55,19 @@ Text decode_greedily(std::span<const float> probability, const Alphabet& alphabe
     return text;
 }
 
+bool is_blank(std::string_view text)
+{
+    constexpr std::string_view kWide = "\xe3\x80\x80"; /* U+3000, which the dictionary has */
+
+    while (!text.empty()) {
+        if (text.starts_with(' '))
+            text.remove_prefix(1);
+        else if (text.starts_with(kWide))
+            text.remove_prefix(kWide.size());
+        else
+            return false;
+    }
+    return true;
+}
+
 } // namespace ai_ocr

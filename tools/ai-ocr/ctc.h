@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ai/result.h>
@@ -38,5 +39,8 @@ struct Text {
  * likeliest class of each step counts, repetitions once.
  */
 Text decode_greedily(std::span<const float> probability, const Alphabet& alphabet);
+
+/* Whether there is nothing to see: no character but spaces, wide ones (U+3000) included. */
+bool is_blank(std::string_view text);
 
 } // namespace ai_ocr

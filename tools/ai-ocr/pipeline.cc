@@ -56,7 +56,7 @@ ai::Result<Page> Pipeline::read(const cv::Mat& picture, float least_confidence)
         if (!read)
             return std::move(read).error();
         page.steps.push_back({"recognition", std::move(read->record)});
-        if (!read->text.text.empty() && read->text.confidence >= least_confidence)
+        if (!is_blank(read->text.text) && read->text.confidence >= least_confidence)
             page.lines.push_back({box, std::move(read->text)});
     }
     return page;

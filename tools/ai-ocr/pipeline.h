@@ -37,7 +37,7 @@ public:
     /* @folder has the files of PP-OCRv4; ENOENT names one that is missing. */
     static ai::Result<std::unique_ptr<Pipeline>> load(Runner& runner, const std::string& folder);
 
-    /* Lines read with less than @least_confidence are left out. */
+    /* Lines of blanks, and those read with less than @least_confidence, are left out. */
     ai::Result<Page> read(const cv::Mat& picture, float least_confidence);
 
 private:

@@ -2,6 +2,8 @@
 /* What ai-ocr does before and after its models. */
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +12,7 @@
 #include "ctc.h"
 #include "detector.h"
 #include "painter.h"
+#include "pipeline.h"
 #include "planes.h"
 #include "recogniser.h"
 
@@ -219,6 +222,88 @@ TEST(Ctc, ConfidenceIsTheMeanOfWhatCounts)
 
     EXPECT_NEAR(ai_ocr::decode_greedily(rows, alphabet).confidence, 0.6, 1e-6);
     EXPECT_EQ(ai_ocr::decode_greedily(steps({0}, 4, 0.9F), alphabet).confidence, 0);
+}
+
+TEST(Ctc, BlankIsWhatHoldsSpacesAlone)
+{
+    for (const char* blank : {"", " ", "   ", "\xe3\x80\x80", " \xe3\x80\x80 "})
+        EXPECT_TRUE(ai_ocr::is_blank(blank)) << blank;
+    for (const char* text : {"a", " a", "\xe3\x80\x80\xe4\xb8\xad", "\xe3\x80\x81", "."})
+        EXPECT_FALSE(ai_ocr::is_blank(text)) << text;
+}
+
+/* The detection model sees one box, the recognition model reads the given classes in it. */
+class FakeModel final : public ai_ocr::RunnerModel {
+public:
+    explicit FakeModel(std::vector<float> rows) : rows_(std::move(rows)) {}
+
+    ai::Result<std::span<float>> input(const ai::Shape& shape) override
+    {
+        shape_ = shape;
+        input_.assign(shape.elements().value(), 0);
+        return std::span(input_);
+    }
+
+    ai::Result<Output> run() override
+    {
+        if (!rows_.empty())
+            return Output{rows_, ai::Shape(1, rows_.size() / 4, 4), {}};
+        auto height = static_cast<int>(shape_[2]);
+        auto width = static_cast<int>(shape_[3]);
+        map_ = cv::Mat::zeros(height, width, CV_32FC1);
+        map_(cv::Rect(width / 4, height / 4, width / 2, height / 4)) = 0.9F;
+        return Output{{map_.ptr<float>(), map_.total()}, ai::Shape(1, 1, shape_[2], shape_[3]), {}};
+    }
+
+private:
+    std::vector<float> rows_;
+    std::vector<float> input_;
+    ai::Shape shape_;
+    cv::Mat map_;
+};
+
+class FakeRunner final : public ai_ocr::Runner {
+public:
+    explicit FakeRunner(std::vector<std::size_t> classes) : classes_(std::move(classes)) {}
+
+    ai::Result<std::unique_ptr<ai_ocr::RunnerModel>> load(const std::string& path) override
+    {
+        return std::unique_ptr<ai_ocr::RunnerModel>(std::make_unique<FakeModel>(
+            path.ends_with("rec_infer.onnx") ? steps(classes_, 4, 0.9F) : std::vector<float>()));
+    }
+
+private:
+    std::vector<std::size_t> classes_;
+};
+
+std::vector<std::string> read_with(std::vector<std::size_t> classes)
+{
+    std::filesystem::path folder = testing::TempDir() + "ocr_test_models";
+    std::vector<std::string> lines;
+
+    std::filesystem::create_directories(folder);
+    for (const char* name : {"ch_PP-OCRv4_det_infer.onnx", "ch_PP-OCRv4_rec_infer.onnx"})
+        std::ofstream(folder / name) << '\n';
+    std::ofstream(folder / "ppocr_keys_v1.txt") << "a\n\xe3\x80\x80\n"; /* then a space */
+    FakeRunner runner(std::move(classes));
+    auto pipeline = ai_ocr::Pipeline::load(runner, folder).or_throw();
+    ai_ocr::Page page = pipeline->read(cv::Mat::zeros(64, 320, CV_8UC3), 0.5F).or_throw();
+    std::filesystem::remove_all(folder);
+    EXPECT_EQ(page.steps.size(), 2U); /* the line was looked at */
+    for (const ai_ocr::Line& line : page.lines)
+        lines.push_back(line.text.text);
+    return lines;
+}
+
+TEST(Pipeline, LeavesOutBlankLines)
+{
+    using testing::ElementsAre;
+    using testing::IsEmpty;
+
+    EXPECT_THAT(read_with({3, 1, 3}), ElementsAre(" a "));
+    EXPECT_THAT(read_with({0, 0}), IsEmpty());
+    EXPECT_THAT(read_with({3, 0, 3}), IsEmpty());
+    EXPECT_THAT(read_with({2, 3}), IsEmpty());
 }
 
 TEST(Alphabet, IsReadFromAFile)
