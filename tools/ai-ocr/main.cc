@@ -41,6 +41,8 @@ void print(const Page& page)
     for (const Line& line : page.lines)
         std::printf("%.3f  %s\n", static_cast<double>(line.text.confidence),
                     line.text.text.c_str());
+    if (page.lines.empty())
+        std::puts("no text was found");
     for (const Step& step : page.steps)
         std::printf("%-12s device %s, firmware %s, queue %.3f ms, run %.3f ms, bytes copied by the "
                     "CPU %zu\n",

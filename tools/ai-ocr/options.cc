@@ -148,7 +148,8 @@ Read the text in PNG and JPEG pictures with PP-OCRv4, through /dev/ai0.
   -h, --help                   print this
   -V, --version                print the version
 
-Prints each line of text with its confidence, then where and how each inference ran.
+Prints each line of text with its confidence, or that no text was found, then where and
+how each inference ran.
 
 Exit status: 0 all well; 1 a picture cannot be read, or an inference failed; 2 wrong
 command line; 3 no device node, no permission, no such device, or no models.
