@@ -27,6 +27,8 @@ enum Exit { kOk = 0, kFailed = 1, kUsage = 2, kNoDevice = 3 };
 
 int fail(const ai::Error& error, int status)
 {
+    /* In a pipe the text before it would come after it. */
+    std::fflush(stdout);
     std::fprintf(stderr, "ai-ocr: %s\n", error.message.c_str());
     return status;
 }
@@ -36,8 +38,11 @@ double milliseconds(ai::Nanoseconds time)
     return std::chrono::duration<double, std::milli>(time).count();
 }
 
-void print(const Page& page)
+/* @name is empty if there is but one picture. */
+void print(const std::string& name, const Page& page)
 {
+    if (!name.empty())
+        std::printf("%s:\n", name.c_str());
     for (const Line& line : page.lines)
         std::printf("%.3f  %s\n", static_cast<double>(line.text.confidence),
                     line.text.text.c_str());
@@ -112,7 +117,7 @@ int read_pictures(const Options& options, Pipeline& pipeline)
         if (options.json)
             all.push_back(to_json(path, *page));
         else
-            print(*page);
+            print(options.pictures.size() > 1 ? path : "", *page);
         if (options.out.empty())
             continue;
         if (auto written = write_drawing(options, path, *picture, *page); !written)

@@ -149,7 +149,7 @@ Read the text in PNG and JPEG pictures with PP-OCRv4, through /dev/ai0.
   -V, --version                print the version
 
 Prints each line of text with its confidence, or that no text was found, then where and
-how each inference ran.
+how each inference ran. With several pictures the name of each comes first.
 
 Exit status: 0 all well; 1 a picture cannot be read, or an inference failed; 2 wrong
 command line; 3 no device node, no permission, no such device, or no models.
