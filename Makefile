@@ -8,6 +8,8 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ai0
 KDIR ?= /lib/modules/$(shell uname -r)/build
 KERNEL_SOURCES := $(shell find kmod uapi firmware/include -type f 2>/dev/null)
 IMAGE ?=
+# As it was given: make would expand it when it passes it on.
+unexport IMAGE
 
 .PHONY: help
 help: ## list the targets
@@ -82,8 +84,9 @@ install: build ## install library, headers and tools (DESTDIR=, PREFIX=)
 # ---- use and tests ----
 
 .PHONY: run check bench lint
+run: export RUN_IMAGE := $(value IMAGE)
 run: modules-stock build ## read the text in a picture (IMAGE=path) on the reference NPU
-	@tools/run-ocr "$(IMAGE)"
+	@tools/run-ocr "$$RUN_IMAGE"
 
 check: modules-stock modules-debug build ## run all tests, on the stock and the debug kernel
 	@tools/check
