@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <random>
 
+#include <unistd.h>
+
 #include "npy_file.h"
 #include "pb_file.h"
 
@@ -192,8 +194,42 @@ void fill_random(HostTensor& tensor, std::mt19937_64& generator)
     }
 }
 
-ai::Result<HostTensor> filled(const ai::TensorInfo& info, const std::optional<ai::Shape>& asked,
-                              Fill fill, std::mt19937_64& generator)
+/* What it takes in this process; nothing if that cannot even be counted. */
+std::optional<std::uint64_t> bytes_of(ai::DType dtype, const ai::Shape& shape)
+{
+    std::optional<std::uint64_t> count = shape.elements();
+    std::uint64_t each = ai::element_bytes(dtype);
+    std::uint64_t bytes = 0;
+
+    if (dtype == ai::DType::kString) /* an offset in the table, and the string while it is made */
+        each = sizeof(std::uint64_t) + sizeof(std::string);
+    if (!count || __builtin_mul_overflow(*count, each, &bytes))
+        return std::nullopt;
+    return bytes;
+}
+
+/*
+ * Looked at before it is allocated: where memory is overcommitted that would succeed,
+ * and the process be killed when it writes.
+ */
+ai::Result<void> check_room(const std::string& what, ai::DType dtype, const ai::Shape& shape)
+{
+    std::optional<std::uint64_t> bytes = bytes_of(dtype, shape);
+    std::uint64_t memory = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                           static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+
+    if (bytes && *bytes <= memory / 2)
+        return {};
+    return ai::Error{EFBIG, what + " of shape " + ai::to_string(shape) + " takes " +
+                                (bytes ? std::to_string(*bytes) : "more than 2^64") +
+                                " bytes, and as many again for the device; this machine has " +
+                                std::to_string(memory) +
+                                ": give a smaller shape with --shape, or take a larger machine"};
+}
+
+ai::Result<HostTensor> filled(const std::string& what, const ai::TensorInfo& info,
+                              const std::optional<ai::Shape>& asked, Fill fill,
+                              std::mt19937_64& generator)
 {
     std::vector<std::int64_t> dims = info.dims;
     std::ranges::replace_if(
@@ -206,6 +242,8 @@ ai::Result<HostTensor> filled(const ai::TensorInfo& info, const std::optional<ai
     tensor.name = info.name;
     tensor.dtype = info.dtype;
     tensor.shape = *shape;
+    if (ai::Result<void> room = check_room(what, info.dtype, *shape); !room)
+        return std::move(room).error();
     if (info.dtype == ai::DType::kString) {
         std::vector<std::string> strings(shape->elements().value_or(0));
         tensor.data = ai::pack_strings(strings);
@@ -264,12 +302,12 @@ ai::Result<Inputs> bind_inputs(std::span<const ai::TensorInfo> infos, const Opti
     std::mt19937_64 generator(options.seed);
     for (std::size_t i = 0; i < infos.size(); i++) {
         if (!given[i]) {
+            std::string what = "input " + std::to_string(i) + " (" + ai::to_string(infos[i]) + ")";
             if (options.fill == Fill::kNone)
-                return ai::Error{EINVAL, "input " + std::to_string(i) + " (" +
-                                             ai::to_string(infos[i]) +
-                                             ") is not given: name a file with --input or --raw, "
-                                             "or take --zeros or --random"};
-            ai::Result<HostTensor> tensor = filled(infos[i], shapes[i], options.fill, generator);
+                return ai::Error{EINVAL, what + " is not given: name a file with --input or --raw, "
+                                                "or take --zeros or --random"};
+            ai::Result<HostTensor> tensor =
+                filled(what, infos[i], shapes[i], options.fill, generator);
             if (!tensor)
                 return std::move(tensor).error();
             inputs.sources[i] = options.fill == Fill::kZeros ? "zeros" : "random";

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ai-run: any ONNX model through /dev/ai0. */
+#include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <span>
 
 #include <google/protobuf/stubs/logging.h>
@@ -207,6 +209,10 @@ int main(int argc, char** argv)
         /* A damaged file is reported once, in our words. */
         google::protobuf::LogSilencer silence;
         return run({argv, static_cast<std::size_t>(argc)});
+    } catch (const std::bad_alloc&) {
+        return fail({ENOMEM, "there is not enough memory for this: make the inputs smaller, or end "
+                             "other programs"},
+                    kFailed);
     } catch (const std::exception& error) {
         return fail({0, error.what()}, kFailed);
     }

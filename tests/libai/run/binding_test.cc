@@ -114,6 +114,19 @@ TEST_F(Binding, FreeSizesAreOne)
     EXPECT_EQ(ai_run::bind_inputs(infos, options)->tensors[0].shape, ai::Shape(1, 1));
 }
 
+TEST_F(Binding, RefusesWhatTakesMoreThanThereIs)
+{
+    options.fill = ai_run::Fill::kZeros;
+    options.shapes = {{"left=1,281474976710656"}};
+    EXPECT_THAT(message(), AllOf(HasSubstr("input 0 (left: float32 [1,?])"),
+                                 HasSubstr("[1,281474976710656] takes 1125899906842624 bytes"),
+                                 HasSubstr("--shape")));
+    options.shapes = {{"left=4294967296,4294967296"}};
+    EXPECT_THAT(message(), HasSubstr("takes more than 2^64 bytes"));
+    infos[0].dtype = ai::DType::kString;
+    EXPECT_THAT(message(), HasSubstr("takes more than 2^64 bytes"));
+}
+
 TEST_F(Binding, TakesNamesNumbersAndOrder)
 {
     options.raws = {{"right=" + file("r.bin", 16) + ":int64:2"}, {file("l.bin", 8) + ":float:1,2"}};
