@@ -24,6 +24,8 @@ enum Exit { kOk = 0, kFailed = 1, kUsage = 2, kNoDevice = 3 };
 
 int fail(const ai::Error& error, int status)
 {
+    /* In a pipe the lines before it would come after it. */
+    std::fflush(stdout);
     std::fprintf(stderr, "ai-run: %s\n", error.message.c_str());
     return status;
 }

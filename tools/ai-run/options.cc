@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -137,13 +138,20 @@ ai::Result<void> take(Options& options, int code, const std::string& value)
 
 ai::Result<void> check(const Options& options)
 {
-    if (options.help || options.version || options.list)
+    if (options.help || options.version)
         return {};
+    if (options.list) {
+        if (!options.arguments.empty())
+            return ai::Error{EINVAL, "--list is given '" + options.arguments.front() +
+                                         "', it lists all devices and takes nothing: see --help"};
+        return {};
+    }
     bool tensors = !options.inputs.empty() || !options.raws.empty() || !options.shapes.empty() ||
                    !options.outputs.empty() || options.fill != Fill::kNone;
     if (options.cases) {
         if (options.arguments.empty())
-            return ai::Error{EINVAL, "--case is given no folder, at least one is needed"};
+            return ai::Error{EINVAL,
+                             "--case is given no folder, at least one is needed: see --help"};
         if (tensors || options.repeat != 1)
             return ai::Error{EINVAL, "--case takes inputs and outputs from its folders: leave out "
                                      "--input, --raw, --shape, --output, --zeros, --random and "
@@ -152,8 +160,31 @@ ai::Result<void> check(const Options& options)
     }
     if (options.arguments.size() != 1)
         return ai::Error{EINVAL, std::to_string(options.arguments.size()) +
-                                     " models are given, one is needed"};
+                                     " models are given, one is needed: see --help"};
     return {};
+}
+
+/* getopt_long() leaves open what is wrong with @word, but for what it puts into optopt. */
+ai::Error unknown(const std::string& word)
+{
+    std::string name = word.substr(0, word.find('='));
+    auto known = std::ranges::find_if(kLong, [](const option& entry) {
+        return entry.name && entry.val == optopt && entry.has_arg == no_argument;
+    });
+    std::string what;
+
+    if (optopt != 0 && known != kLong.end() && name.size() < word.size())
+        what = std::string("--") + known->name + " takes no value, it is given '" +
+               word.substr(name.size() + 1) + "'";
+    else if (optopt != 0)
+        what = std::string("-") + static_cast<char>(optopt) + " is no option of ai-run";
+    else if (std::ranges::count_if(kLong, [&](const option& entry) {
+                 return entry.name && ("--" + std::string(entry.name)).starts_with(name);
+             }) > 1)
+        what = name + " is short for more than one option of ai-run";
+    else
+        what = name + " is no option of ai-run";
+    return {EINVAL, what + ": see --help"};
 }
 
 } // namespace
@@ -203,8 +234,7 @@ ai::Result<Options> parse_options(std::span<char* const> argv)
         if (code == ':')
             return ai::Error{EINVAL, std::string(argv[word]) + " is given no value, it needs one"};
         if (code == '?')
-            return ai::Error{EINVAL, std::string(argv[word]) +
-                                         " is no option of ai-run, or takes no value: see --help"};
+            return unknown(argv[word]);
         if (ai::Result<void> taken = take(options, code, optarg ? optarg : ""); !taken)
             return std::move(taken).error();
     }

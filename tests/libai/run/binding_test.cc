@@ -43,9 +43,20 @@ TEST(Options, AreRead)
 
 TEST(Options, WrongOnesGetASentence)
 {
-    EXPECT_THAT(parse({}).error().message, HasSubstr("0 models are given"));
+    EXPECT_THAT(parse({}).error().message, HasSubstr("0 models are given, one is needed: see"));
+    EXPECT_THAT(parse({"--list", "x"}).error().message, HasSubstr("--list is given 'x'"));
     EXPECT_THAT(parse({"a", "b"}).error().message, HasSubstr("2 models are given"));
-    EXPECT_THAT(parse({"--nonsense", "m"}).error().message, HasSubstr("--nonsense is no option"));
+    EXPECT_EQ(parse({"--nonsense", "m"}).error().message,
+              "--nonsense is no option of ai-run: see --help");
+    EXPECT_EQ(parse({"m", "--nonsense=5"}).error().message,
+              "--nonsense is no option of ai-run: see --help");
+    EXPECT_EQ(parse({"m", "-jxl"}).error().message, "-x is no option of ai-run: see --help");
+    EXPECT_EQ(parse({"m", "--zeros=5"}).error().message,
+              "--zeros takes no value, it is given '5': see --help");
+    EXPECT_EQ(parse({"m", "--js="}).error().message,
+              "--json takes no value, it is given '': see --help");
+    EXPECT_EQ(parse({"m", "--r"}).error().message,
+              "--r is short for more than one option of ai-run: see --help");
     EXPECT_THAT(parse({"m", "--device"}).error().message, HasSubstr("is given no value"));
     EXPECT_THAT(parse({"--repeat", "0", "m"}).error().message, HasSubstr("at least 1"));
     EXPECT_THAT(parse({"--repeat", "3x", "m"}).error().message, HasSubstr("at least 1"));
