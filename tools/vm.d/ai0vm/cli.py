@@ -2,9 +2,12 @@
 """The command line of tools/vm."""
 
 import argparse
+import math
 import os
+import re
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import NoReturn
 
@@ -45,10 +48,41 @@ def parse_devices(text: str) -> list[str]:
     return devices
 
 
+def parse_memory(text: str) -> int:
+    """MiB of --memory."""
+    if not re.fullmatch("[0-9]{1,9}", text) or not 256 <= int(text) <= 2048:
+        raise argparse.ArgumentTypeError(
+            f"is '{text}', a whole number of MiB is needed, 256 to 2048: "
+            "the devices can reach no more")
+    return int(text)
+
+
+def parse_timeout(text: str) -> float:
+    """Seconds of --timeout."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    # Not a number compares as neither; what waits takes no more than this.
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise argparse.ArgumentTypeError(
+            f"is '{text}', a number of seconds above 0 is needed")
+    return seconds
+
+
+def parse_setting(text: str) -> str:
+    """NAME=VALUE of --env."""
+    if text.find("=") < 1:
+        raise argparse.ArgumentTypeError(f"is '{text}', NAME=VALUE is needed")
+    return text
+
+
 class Parser(argparse.ArgumentParser):
     """Answers a mistake with a status that COMMAND seldom gives."""
 
     def error(self, message: str) -> NoReturn:
+        # Of "argument --memory: is 'x'" argparse gives the first two words.
+        message = re.sub(r"^argument (\S+): is ", r"\1 is ", message)
         self.exit(EXIT_VM, f"tools/vm: {message}; see tools/vm --help\n")
 
 
@@ -66,10 +100,12 @@ def parse_args(argv: list[str]) -> argparse.Namespace:
                         help="more parameters for ai_sim.ko, as for insmod")
     parser.add_argument("--icount", action="store_true",
                         help="one CPU that takes one nanosecond an instruction, for counting")
-    parser.add_argument("--memory", type=int, default=2048, metavar="MIB",
+    parser.add_argument("--memory", type=parse_memory, default=2048, metavar="MIB",
                         help="memory of the VM, 256 to 2048 (default: 2048)")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end it after that time")
-    parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE",
+    parser.add_argument("--timeout", type=parse_timeout, metavar="SECONDS",
+                        help="end it after that time")
+    parser.add_argument("--env", type=parse_setting, action="append", default=[],
+                        metavar="NAME=VALUE",
                         help="set in the environment of COMMAND; AI_* are passed on anyway")
     parser.add_argument("--no-modules", action="store_true", help="load no modules of ai0")
     parser.add_argument("--kmemleak", action="store_true",
@@ -84,13 +120,8 @@ def parse_args(argv: list[str]) -> argparse.Namespace:
         args.command = args.command[1:]
     if not args.command:
         parser.error("COMMAND is missing; put it behind --, for example: tools/vm -- dmesg")
-    if not 256 <= args.memory <= 2048:
-        parser.error(f"--memory is {args.memory}, the devices can reach 256 to 2048 MiB")
     if args.kmemleak and args.kernel != "debug":
         parser.error("--kmemleak needs --kernel debug")
-    for setting in args.env:
-        if "=" not in setting:
-            parser.error(f"--env is '{setting}', NAME=VALUE is needed")
     return args
 
 

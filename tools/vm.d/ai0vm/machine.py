@@ -145,8 +145,8 @@ class Machine:
         try:
             self._qemu.wait(options.timeout)
         except subprocess.TimeoutExpired:
-            raise TimeoutError(f"the command had not ended after {options.timeout:g} s; the "
-                               f"console ended with:\n{self._read(log)[-3000:]}") from None
+            raise TimeoutError(f"the command had not ended after {options.timeout:g} s"
+                               f"{self._console_end(log)}") from None
         streams.finish()
         return self._result(log)
 
@@ -266,12 +266,17 @@ class Machine:
                 return Result(EXIT_DIED, splat)
             complaint = self._read(self._folder / "qemu.log").strip()
             raise VmError("the VM ended before the command did; QEMU said: "
-                          f"{complaint or 'nothing'}; the console ended with:\n"
-                          f"{console[-3000:]}") from None
+                          f"{complaint or 'nothing'}{self._console_end(log)}") from None
         if (share / "trouble").exists():
             raise VmError((share / "trouble").read_text(errors="replace").strip())
         text = (share / "dmesg").read_text(errors="replace")
         return Result(status, find_splat(text))
+
+    @classmethod
+    def _console_end(cls, log: Path) -> str:
+        """A clause with the last words of the kernel, if it said any."""
+        console = cls._read(log)[-3000:].strip()
+        return f"; the console ended with:\n{console}" if console else ""
 
     @staticmethod
     def _read(path: Path) -> str:
