@@ -215,7 +215,8 @@ enum ai_health {
  * @mem_total: Out: bytes of device memory
  * @mem_free: Out: bytes of it neither allocated nor reserved
  * @jobs_done: Out: jobs completed without error since the driver was bound
- * @jobs_failed: Out: jobs completed with an error since then
+ * @jobs_failed: Out: jobs completed with an error since then; one that found an
+ *	output too small and said what it needs counts neither as done nor as failed
  * @busy_ns: Out: time during which at least one job ran
  * @temp_mc: Out: temperature in thousandths of a degree Celsius
  * @temp_throttle_mc: Out: temperature at which the device slows down

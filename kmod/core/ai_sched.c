@@ -71,6 +71,25 @@ static void ai_inflight_del(struct ai_device *adev, struct ai_job *job, ktime_t 
 		adev->busy_ns += ktime_to_ns(ktime_sub(now, adev->busy_since));
 }
 
+/*
+ * It ran, only to say how much room its outputs take. A device without memory ends
+ * jobs with -ENOSPC, too, and that is a failure.
+ */
+static bool ai_job_wants_room(struct ai_job *job)
+{
+	u32 i;
+
+	if (job->result.error != -ENOSPC)
+		return false;
+	for (i = 0; i < job->nr_outputs; i++) {
+		const struct ai_job_tensor *out = ai_job_output(job, i);
+
+		if (out->needed > out->bytes)
+			return true;
+	}
+	return false;
+}
+
 /* Under ai_device.lock; ai_job_finish() follows without it. */
 static void ai_job_end(struct ai_job *job, const struct ai_job_result *result, ktime_t now)
 {
@@ -83,10 +102,10 @@ static void ai_job_end(struct ai_job *job, const struct ai_job_result *result, k
 	job->result.message = job->message;
 	job->late = job->deadline_ns && now > job->deadline_ns;
 	job->generation = job->adev->generation;
-	if (result->error)
-		job->adev->jobs_failed++;
-	else
+	if (!result->error)
 		job->adev->jobs_done++;
+	else if (!ai_job_wants_room(job))
+		job->adev->jobs_failed++;
 }
 
 /* How long the device was busy with it: not while it waited behind another in flight. */

@@ -231,10 +231,12 @@ static void test_any_rank(void)
 
 static void test_too_small(void)
 {
+	struct ai_device_info before, after;
 	struct fixture fix;
 	uint64_t room;
 
 	fixture_open(&fix, SIM_FAST, MODEL_COPY);
+	before = ai_device(fix.fd, SIM_FAST);
 	for (room = 4; room < 64; room += 20) {
 		fix.out.bytes = room;
 		fix.out.needed = 0;
@@ -253,6 +255,12 @@ static void test_too_small(void)
 	fix.out.la = fix.out_alloc.la;
 	fix.out.bytes = fix.out.needed;
 	WORKS(fix.fd, AI_INFER, &fix.call);
+	/* To ask for the size is neither a success nor a failure. */
+	after = ai_device(fix.fd, SIM_FAST);
+	EXPECT(after.jobs_failed == before.jobs_failed && after.jobs_done - before.jobs_done == 1,
+	       "%llu failed, %llu done",
+	       (unsigned long long)(after.jobs_failed - before.jobs_failed),
+	       (unsigned long long)(after.jobs_done - before.jobs_done));
 }
 
 static void test_scalar(void)
