@@ -10,7 +10,7 @@ namespace ai_ocr {
 
 namespace {
 
-/* Text taller than this many times its width is taken to run downwards. */
+/* Text taller than this many times its width is taken to run downwards, turned clockwise. */
 constexpr double kTall = 1.5;
 
 float distance(cv::Point2f a, cv::Point2f b)
