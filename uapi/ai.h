@@ -39,6 +39,7 @@ extern "C" {
  * ``EACCES``      the address exists but belongs to somebody else, or its
  *                 permissions forbid the use
  * ``EPERM``       the caller lacks a capability for this
+ * ``EBADF``       no such file descriptor is open
  * ``ENOSPC``      an output buffer is too small (``needed`` says how many bytes
  *                 it takes), or a device's memory or slots are used up
  * ``ENOMEM``      system memory is used up
@@ -619,8 +620,8 @@ struct ai_record {
  * enum ai_service - how a result compares with the terms of its contract
  * @AI_SERVICE_NONE: there is no contract, or the job gave no result
  * @AI_SERVICE_MET: all terms were kept
- * @AI_SERVICE_EXCESS: it came sooner than the contract's rate allows, so that its
- *	terms do not hold for it
+ * @AI_SERVICE_EXCESS: it came sooner than the contract's rate allows, so that it was
+ *	served like one without a contract
  * @AI_SERVICE_VIOLATED: a term was broken; &ai_infer.broken says which
  */
 enum ai_service {
@@ -753,15 +754,15 @@ struct ai_memory_term {
  * @service_ns: longest time one request keeps the device busy; 0: as measured of
  *	@model. If @model was measured, too, the longer one counts
  * @energy_uj: energy of one inference in microjoules, at most
- * @lapse_ns: reservations lapse when they were not used for so long; used are
- *	they by an allocation or a request
+ * @lapse_ns: reservations lapse when they were not used for so long, 10 ms at least;
+ *	used are they by an allocation or a request
  * @fuse_ns: how long the fuse stays open once ten requests running took three times
  *	@latency_ns or failed; 0: five minutes
  * @device: where the requests are to run, with any of the terms above but
  *	@lapse_ns, or @power_mw; else must be 0
  * @model: handle of a model of this file on @device whose measured service time
  *	counts, or 0
- * @burst: requests that may come at once; 0 means 1
+ * @burst: requests that may come at once, at most 65536; 0 means 1
  * @power_mw: power of the device while it serves the requests, at most, in milliwatts
  * @reserved: must be zero
  */
@@ -802,7 +803,7 @@ enum ai_answer {
  * @wait_until_ns: In: absolute; what is over budget now is waited for until then
  * @terms: In: service level
  * @name: In: name for the record, printable, NUL-terminated
- * @id: Out: number of the contract, unique on this system
+ * @id: Out: number of the contract, unique among those there are
  * @fd: Out: its file descriptor, close-on-exec
  * @answer: Out: &enum ai_answer; written on failure as well, with what follows. A
  *	refusal fails with ``EDQUOT``

@@ -44,7 +44,8 @@ bool ai_claim_valid(const struct ai_claim *claim)
 	return claim->deadline_ns >= low && claim->deadline_ns < high &&
 	       claim->service_ns && claim->service_ns <= claim->deadline_ns &&
 	       claim->period_ns >= claim->service_ns && claim->period_ns < high &&
-	       claim->burst && claim->burst <= high / claim->service_ns;
+	       claim->burst && claim->burst <= AI_ADMISSION_MOST_BURST &&
+	       claim->burst <= high / claim->service_ns;
 }
 
 /* Share of the device's time, in 2^-32, rounded up. */

@@ -10,6 +10,8 @@
 
 /* Share of a device that contracts may have in all, in 2^-32: 95 %. */
 #define AI_ADMISSION_MOST_RATE (((1ULL << 32) / 100) * 95)
+/* Requests that a claim may send at once. */
+#define AI_ADMISSION_MOST_BURST (1U << 16)
 /* Jobs in flight on a device with claims: one runs, one is ready to follow. */
 #define AI_ADMISSION_INFLIGHT 2U
 

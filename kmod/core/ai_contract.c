@@ -18,6 +18,9 @@
 #define AI_DEFAULT_FUSE_NS (300 * NSEC_PER_SEC)
 /* 104 days: far enough for anybody, and near enough for jiffies. */
 #define AI_MAX_WAIT_NS BIT_ULL(53)
+#define AI_MIN_LAPSE_NS (10 * NSEC_PER_MSEC)
+/* Who waits looks again after so long: not all that is freed is announced. */
+#define AI_BUDGET_POLL_NS NSEC_PER_SEC
 
 static DEFINE_XARRAY_ALLOC1(ai_contracts);
 static u32 ai_contracts_next;
@@ -38,6 +41,7 @@ void ai_contract_budget_freed(void)
 static void ai_contract_free(struct ai_contract *contract)
 {
 	ai_sla_exit(contract);
+	kfree(contract->ghost);
 	mutex_destroy(&contract->lock);
 	if (contract->adev)
 		ai_device_put(contract->adev);
@@ -75,10 +79,79 @@ static void ai_contract_count_claim(struct ai_device *adev, int change)
 		ai_sched_kick(adev);
 }
 
+/* ---- claims ---- */
+
+/*
+ * Under ai_device.claims_lock: claims whose time is over are free, and so are all since
+ * when the device had nothing to do for contracts, because what comes later cannot meet
+ * what was sent before.
+ */
+static void ai_device_bury_ghosts(struct ai_device *adev)
+{
+	struct ai_ghost *ghost, *next;
+	s64 now = ktime_get_ns();
+	unsigned long flags;
+	u64 idle;
+
+	lockdep_assert_held(&adev->claims_lock);
+	spin_lock_irqsave(&adev->lock, flags);
+	idle = adev->claimed_idle;
+	spin_unlock_irqrestore(&adev->lock, flags);
+	list_for_each_entry_safe(ghost, next, &adev->ghosts, node) {
+		if (ghost->until > now && ghost->idle == idle)
+			continue;
+		ai_admission_remove(adev->admission, &ghost->claim);
+		list_del(&ghost->node);
+		kfree(ghost);
+	}
+}
+
+void ai_device_free_ghosts(struct ai_device *adev)
+{
+	struct ai_ghost *ghost, *next;
+
+	list_for_each_entry_safe(ghost, next, &adev->ghosts, node)
+		kfree(ghost);
+}
+
+/*
+ * The claim is given up. What was sent on it counts until as much could have been sent
+ * at its rate, if it may be waited for still; no deadline that it could endanger is
+ * further away than the latest.
+ */
+static void ai_contract_unclaim(struct ai_contract *contract)
+{
+	struct ai_device *adev = contract->adev;
+	struct ai_ghost *ghost = contract->ghost;
+	s64 now = ktime_get_ns(), tat;
+	unsigned long flags;
+	bool busy;
+
+	spin_lock_irqsave(&adev->lock, flags);
+	spin_lock(&contract->sla.lock);
+	WRITE_ONCE(contract->claimed, false);
+	tat = contract->sla.tat;
+	spin_unlock(&contract->sla.lock);
+	busy = adev->nr_claimed_jobs;
+	ghost->idle = adev->claimed_idle;
+	spin_unlock_irqrestore(&adev->lock, flags);
+
+	mutex_lock(&adev->claims_lock);
+	if (tat > now && busy) {
+		ghost->claim = contract->claim;
+		ghost->until = min(tat, now + (s64)BIT_ULL(AI_LOGLIN_HIGH));
+		list_add(&ghost->node, &adev->ghosts);
+		contract->ghost = NULL;
+	} else {
+		ai_admission_remove(adev->admission, &contract->claim);
+	}
+	mutex_unlock(&adev->claims_lock);
+	ai_contract_count_claim(adev, -1);
+}
+
 /* Let go of all that is reserved. */
 static void ai_contract_let_go(struct ai_contract *contract)
 {
-	struct ai_device *adev = contract->adev;
 	u32 i;
 
 	lockdep_assert_held(&contract->lock);
@@ -87,14 +160,8 @@ static void ai_contract_let_go(struct ai_contract *contract)
 			ai_reserve_release(contract->reserve[i]);
 		contract->reserve[i] = NULL;
 	}
-	if (!contract->claimed)
-		return;
-	WRITE_ONCE(contract->claimed, false);
-	mutex_lock(&adev->claims_lock);
-	ai_admission_remove(adev->admission, &contract->claim);
-	mutex_unlock(&adev->claims_lock);
-	ai_contract_count_claim(adev, -1);
-	ai_contract_budget_freed();
+	if (contract->claimed)
+		ai_contract_unclaim(contract);
 }
 
 static bool ai_contract_in_use(struct ai_contract *contract)
@@ -117,12 +184,13 @@ static void ai_contract_lapse_work(struct work_struct *work)
 	mutex_lock(&contract->lock);
 	if (contract->state != AI_CONTRACT_ACTIVE)
 		goto unlock;
-	if (ai_contract_in_use(contract))
-		WRITE_ONCE(contract->used_at, ktime_get_ns());
 	idle = ktime_get_ns() - READ_ONCE(contract->used_at);
+	if (ai_contract_in_use(contract))
+		idle = 0;
 	if (idle >= limit) {
 		contract->state = AI_CONTRACT_LAPSED;
 		ai_contract_let_go(contract);
+		ai_contract_budget_freed();
 		ai_sla_event(contract, AI_EVENT_LAPSED, 0, idle, limit);
 	} else {
 		queue_delayed_work(ai_wq, &contract->lapse_work,
@@ -169,15 +237,28 @@ static struct ai_admission_load ai_contract_load(struct ai_device *adev)
 	return load;
 }
 
+static bool ai_device_present(const struct ai_device *adev)
+{
+	return !READ_ONCE(adev->unplugged) && READ_ONCE(adev->health) != AI_HEALTH_FAILED;
+}
+
 static int ai_contract_claim(struct ai_contract *contract, struct ai_refusal *why,
 			     struct ai_claim *offer)
 {
 	struct ai_device *adev = contract->adev;
 	struct ai_admission_load load = ai_contract_load(adev);
 	struct ai_shortfall shortfall;
-	unsigned long flags;
+
+	why->device = adev->id;
+	if (!ai_device_present(adev))
+		return -ENODEV;
+	if (!contract->ghost)
+		contract->ghost = kzalloc(sizeof(*contract->ghost), GFP_KERNEL_ACCOUNT);
+	if (!contract->ghost)
+		return -ENOMEM;
 
 	mutex_lock(&adev->claims_lock);
+	ai_device_bury_ghosts(adev);
 	shortfall = ai_admission_test(adev->admission, &contract->claim, &load);
 	if (shortfall.result == AI_ADMISSION_FITS)
 		ai_admission_add(adev->admission, &contract->claim);
@@ -187,13 +268,9 @@ static int ai_contract_claim(struct ai_contract *contract, struct ai_refusal *wh
 
 	if (shortfall.result == AI_ADMISSION_FITS) {
 		ai_contract_count_claim(adev, 1);
-		spin_lock_irqsave(&contract->sla.lock, flags);
-		contract->sla.tat = 0;
-		spin_unlock_irqrestore(&contract->sla.lock, flags);
 		WRITE_ONCE(contract->claimed, true);
 		return 0;
 	}
-	why->device = adev->id;
 	why->term = shortfall.result == AI_ADMISSION_RATE ? AI_TERM_RATE : AI_TERM_LATENCY;
 	why->needed = shortfall.needed;
 	why->available = shortfall.available;
@@ -284,8 +361,10 @@ static int ai_contract_admit_until(struct ai_contract *contract, s64 until,
 				   struct ai_refusal *why, struct ai_claim *offer, u32 *waited_for)
 {
 	const struct ai_claim asked = contract->claim;
-	long left;
+	const s64 poll = AI_BUDGET_POLL_NS;
 	int seen, ret;
+	long left;
+	s64 now;
 
 	*waited_for = AI_TERM_NONE;
 	for (;;) {
@@ -294,13 +373,14 @@ static int ai_contract_admit_until(struct ai_contract *contract, s64 until,
 		mutex_lock(&contract->lock);
 		ret = ai_contract_admit(contract, why, offer);
 		mutex_unlock(&contract->lock);
-		if (ret != -EDQUOT || !until || ktime_get_ns() >= until)
+		now = ktime_get_ns();
+		if (ret != -EDQUOT || !until || now >= until)
 			return ret;
 		*waited_for = why->term;
 		left = wait_event_killable_timeout(ai_budget_wait,
 						   atomic_read(&ai_budget_changes) != seen,
-						   ai_jiffies_until(until));
-		if (left < 0)
+						   ai_jiffies_until(min(until, now + poll)));
+		if (left < 0 || fatal_signal_pending(current))
 			return -EINTR;
 	}
 }
@@ -319,9 +399,10 @@ static int ai_terms_check(struct ai_call *call, const struct ai_terms *terms)
 			return ai_fail(call, -EINVAL,
 				       "reserved[%u] of the terms is 0x%llx, it must be 0", i,
 				       terms->reserved[i]);
-	if (terms->lapse_ns > AI_MAX_WAIT_NS)
-		return ai_fail(call, -EINVAL, "lapse_ns is %llu, the most is %llu", terms->lapse_ns,
-			       AI_MAX_WAIT_NS);
+	if (terms->lapse_ns > AI_MAX_WAIT_NS ||
+	    (terms->lapse_ns && terms->lapse_ns < AI_MIN_LAPSE_NS))
+		return ai_fail(call, -EINVAL, "lapse_ns is %llu, it can be %lu to %llu",
+			       terms->lapse_ns, AI_MIN_LAPSE_NS, AI_MAX_WAIT_NS);
 	if (terms->fuse_ns > AI_MAX_WAIT_NS)
 		return ai_fail(call, -EINVAL, "fuse_ns is %llu, the most is %llu", terms->fuse_ns,
 			       AI_MAX_WAIT_NS);
@@ -478,8 +559,8 @@ static int ai_contract_make_claim(struct ai_call *call, struct ai_contract *cont
 			       "period_ns is %llu, it can be from the service time, %llu, to %llu",
 			       terms->period_ns, terms->service_ns, high);
 	return ai_fail(call, -EINVAL,
-		       "burst is %u, so many requests of %llu ns take more than %llu ns",
-		       terms->burst, terms->service_ns, high);
+		       "burst is %u, the most is %u, and requests that take %llu ns in all",
+		       terms->burst, AI_ADMISSION_MOST_BURST, high);
 }
 
 static const struct file_operations ai_contract_fops;
@@ -487,20 +568,29 @@ static const struct file_operations ai_contract_fops;
 static int ai_contract_register(struct ai_contract *contract)
 {
 	struct ai_device *adev = contract->adev;
+	bool present = true;
 	unsigned long flags;
 	u32 id;
 	int ret;
 
-	ret = xa_alloc_cyclic(&ai_contracts, &id, contract, xa_limit_31b, &ai_contracts_next,
+	/* Found only when it is complete; the place is kept, so that storing cannot fail. */
+	ret = xa_alloc_cyclic(&ai_contracts, &id, NULL, xa_limit_31b, &ai_contracts_next,
 			      GFP_KERNEL_ACCOUNT);
 	if (ret < 0)
 		return ret;
 	contract->id = id;
 	if (adev) {
 		spin_lock_irqsave(&adev->lock, flags);
-		list_add(&contract->device_node, &adev->contracts);
+		present = ai_device_present(adev);
+		if (present)
+			list_add(&contract->device_node, &adev->contracts);
 		spin_unlock_irqrestore(&adev->lock, flags);
 	}
+	if (!present) {
+		xa_release(&ai_contracts, id);
+		return -ENODEV;
+	}
+	xa_store(&ai_contracts, id, contract, GFP_KERNEL_ACCOUNT);
 	return 0;
 }
 
@@ -520,6 +610,7 @@ static void ai_contract_close(struct ai_contract *contract)
 	contract->state = AI_CONTRACT_CLOSED;
 	ai_contract_let_go(contract);
 	mutex_unlock(&contract->lock);
+	ai_contract_budget_freed();
 	cancel_delayed_work_sync(&contract->lapse_work);
 	ai_contract_put(contract);
 }
@@ -651,7 +742,8 @@ int ai_ioctl_contract_create(struct ai_call *call, struct ai_contract_create *ar
 	}
 	ret = ai_contract_register(contract);
 	if (ret) {
-		ai_fail(call, ret, "the system has no memory for a contract");
+		why.device = arg->terms.device;
+		ai_refusal_fail(call, &why, ret);
 		goto let_go;
 	}
 	/* From here on the descriptor owns it, whether it is delivered or not. */
@@ -776,12 +868,13 @@ void ai_contract_device_lost(struct ai_device *adev)
 int ai_ioctl_contract_renew(struct ai_call *call, struct ai_contract_renew *arg)
 {
 	struct ai_contract *contract = call->filp->private_data;
+	u32 reserved = arg->reserved;
 	struct ai_refusal why;
 	int ret = 0;
 
-	if (arg->reserved)
-		return ai_fail(call, -EINVAL, "reserved is 0x%x, it must be 0", arg->reserved);
 	memset_startat(arg, 0, answer);
+	if (reserved)
+		return ai_fail(call, -EINVAL, "reserved is 0x%x, it must be 0", reserved);
 
 	mutex_lock(&contract->lock);
 	if (contract->state == AI_CONTRACT_LAPSED) {
@@ -847,16 +940,12 @@ static int ai_contract_describe(struct ai_call *call, struct ai_contract *contra
 	return ai_contract_write_memory(call, contract, arg);
 }
 
-static bool ai_contract_visible(const struct ai_contract *contract)
-{
-	return uid_eq(contract->uid, current_euid()) || capable(CAP_SYS_ADMIN);
-}
-
 /* The contract with that number, or the next one, that the caller may see. */
 static struct ai_contract *ai_contract_find(u64 id, bool next)
 {
 	struct ai_contract *contract;
 	unsigned long index = id;
+	bool asked = false, all = false;
 
 	if (id > U32_MAX)
 		return NULL;
@@ -870,7 +959,13 @@ static struct ai_contract *ai_contract_find(u64 id, bool next)
 			continue;
 		}
 		xa_unlock(&ai_contracts);
-		if (!contract || ai_contract_visible(contract))
+		if (!contract || uid_eq(contract->uid, current_euid()))
+			return contract;
+		/* Asked once, and only if it matters: a refusal is audited. */
+		if (!asked)
+			all = capable(CAP_SYS_ADMIN);
+		asked = true;
+		if (all)
 			return contract;
 		ai_contract_put(contract);
 		if (!next || fatal_signal_pending(current))

@@ -12,6 +12,20 @@
 #define AI_CONTRACT_EVENTS 32
 
 /**
+ * struct ai_ghost - the claim of a contract that let go of it
+ * @node: &ai_device.ghosts
+ * @claim: still counted, so that nobody has its burst again at once by asking anew
+ * @until: when its last requests are no more than it may have sent by then
+ * @idle: &ai_device.claimed_idle when it let go
+ */
+struct ai_ghost {
+	struct list_head node;
+	struct ai_claim claim;
+	s64 until;
+	u64 idle;
+};
+
+/**
  * struct ai_sla - what became of the requests of a contract
  * @lock: all of it
  * @tat: when the next request would come if they came at the rate of the terms:
@@ -46,7 +60,7 @@ struct ai_sla {
 /**
  * struct ai_contract - a contract
  * @ref: the descriptor, jobs, look-ups under way
- * @id: number, never used again
+ * @id: number, unique among those there are
  * @name: for the record
  * @uid: whose it is
  * @terms: as granted
@@ -54,6 +68,7 @@ struct ai_sla {
  * @memory: devices and sizes of the reservations
  * @adev: the device of the terms, or NULL
  * @claim: what is asked of it, if there is a latency
+ * @ghost: what becomes of @claim, allocated when it is admitted
  * @device_node: &ai_device.contracts, under its lock
  * @lock: what follows
  * @state: &enum ai_contract_state
@@ -75,6 +90,7 @@ struct ai_contract {
 	struct ai_memory_term memory[AI_MAX_CONTRACT_MEMORY];
 	struct ai_device *adev;
 	struct ai_claim claim;
+	struct ai_ghost *ghost;
 	struct list_head device_node;
 	struct mutex lock; /* all below */
 	enum ai_contract_state state;

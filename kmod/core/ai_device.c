@@ -64,6 +64,7 @@ static void ai_device_release(struct device *dev)
 
 	if (adev->buddy_ready)
 		gpu_buddy_fini(&adev->buddy);
+	ai_device_free_ghosts(adev);
 	kvfree(adev->admission);
 	mutex_destroy(&adev->mem_lock);
 	mutex_destroy(&adev->objects_lock);
@@ -97,6 +98,7 @@ struct ai_device *ai_device_alloc(struct device *parent)
 	INIT_WORK(&adev->kick_work, ai_sched_kick_work);
 	mutex_init(&adev->claims_lock);
 	INIT_LIST_HEAD(&adev->contracts);
+	INIT_LIST_HEAD(&adev->ghosts);
 	mutex_init(&adev->objects_lock);
 	INIT_LIST_HEAD(&adev->as_list);
 	INIT_LIST_HEAD(&adev->models);

@@ -42,14 +42,14 @@ void ai_gpt_exit(void)
  * Large regions begin at a multiple of 2 MiB, so that devices and the CPU can
  * map them with large pages.
  */
-static int ai_gpt_find(struct ma_state *mas, u64 base, u64 from, u64 pages)
+static int ai_gpt_find(struct ma_state *mas, u64 base, u64 from, u64 end, u64 pages)
 {
 	u64 align = pages >= HPAGE_PMD_NR ? HPAGE_PMD_NR : 1;
 	u64 first;
 	int ret;
 
 	mas_reset(mas);
-	ret = mas_empty_area(mas, base + from, base + AI_GPT_MAX_PAGES - 1, pages + align - 1);
+	ret = mas_empty_area(mas, base + from, base + end - 1, pages + align - 1);
 	if (ret)
 		return ret;
 	first = ALIGN(mas->index, align);
@@ -67,15 +67,20 @@ static int ai_gpt_find(struct ma_state *mas, u64 base, u64 from, u64 pages)
 int ai_gpt_insert(struct ai_region *region, u32 device)
 {
 	u64 base = (u64)device << AI_LA_PAGE_BITS;
+	const u64 half = AI_GPT_MAX_PAGES / 2;
 	u64 *next = &gpt_next_page[device];
 	int ret;
 
 	MA_STATE(mas, &gpt, 0, 0);
 
 	mutex_lock(&gpt_lock);
-	ret = ai_gpt_find(&mas, base, max(*next, AI_GPT_FIRST_PAGE), region->nr_pages);
+	ret = ai_gpt_find(&mas, base, max(*next, AI_GPT_FIRST_PAGE), half, region->nr_pages);
 	if (ret == -EBUSY || ret == -EINVAL)
-		ret = ai_gpt_find(&mas, base, AI_GPT_FIRST_PAGE, region->nr_pages);
+		ret = ai_gpt_find(&mas, base, AI_GPT_FIRST_PAGE, half, region->nr_pages);
+	/* The upper half is for windows as long as there is room elsewhere. */
+	if (ret == -EBUSY || ret == -EINVAL)
+		ret = ai_gpt_find(&mas, base, AI_GPT_FIRST_PAGE, AI_GPT_MAX_PAGES,
+				  region->nr_pages);
 	if (ret) {
 		ret = -ENOSPC;
 		goto unlock;
@@ -83,7 +88,7 @@ int ai_gpt_insert(struct ai_region *region, u32 device)
 	region->la = mas.index;
 	ret = mas_store_gfp(&mas, region, GFP_KERNEL_ACCOUNT);
 	if (!ret)
-		*next = AI_LA_PAGE(region->la) + region->nr_pages;
+		*next = (AI_LA_PAGE(region->la) + region->nr_pages) % half;
 unlock:
 	mutex_unlock(&gpt_lock);
 	return ret;
@@ -179,14 +184,14 @@ int ai_gpt_window_create(struct ai_gpt_window *window, u32 device, u64 pages)
 
 	window->small = ai_gpt_small_pages(pages);
 	window->pages = window->small + ai_gpt_large_pages(pages);
-	if (window->pages >= AI_GPT_MAX_PAGES)
+	if (window->pages >= AI_GPT_MAX_PAGES / 2)
 		return -ENOSPC;
 	mt_init_flags(&window->used, MT_FLAGS_ALLOC_RANGE | MT_FLAGS_LOCK_EXTERN);
 	mt_set_external_lock(&window->used, &gpt_lock);
 
 	mutex_lock(&gpt_lock);
-	/* From the upper end, out of the way of those that come and go. */
-	ret = mas_empty_area_rev(&mas, base + AI_GPT_FIRST_PAGE, base + AI_GPT_MAX_PAGES - 1,
+	/* In the upper half, so that the lower one is left for what is not reserved. */
+	ret = mas_empty_area_rev(&mas, base + AI_GPT_MAX_PAGES / 2, base + AI_GPT_MAX_PAGES - 1,
 				 window->pages + HPAGE_PMD_NR - 1);
 	if (!ret) {
 		window->la = ALIGN(mas.index, HPAGE_PMD_NR);

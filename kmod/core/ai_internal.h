@@ -18,7 +18,7 @@
  *	ai_file.jobs_lock	spinlock
  *	ai_contracts		xa_lock of the registry of contracts
  *	ai_device.lock		spinlock, irqs off
- *	ai_contract.stat_lock	spinlock, irqs off
+ *	ai_contract.sla.lock	spinlock, irqs off
  *	ai_model.lock		spinlock, irqs off
  *
  * No user memory is touched and mmap_lock is not taken under any of them.
@@ -257,6 +257,7 @@ int ai_contract_begin(struct ai_call *call, struct ai_job *job, struct ai_contra
 void ai_contract_abandon(struct ai_job *job);
 void ai_contract_job_done(struct ai_job *job);
 void ai_contract_device_lost(struct ai_device *adev);
+void ai_device_free_ghosts(struct ai_device *adev);
 void ai_contract_budget_freed(void);
 int ai_ioctl_contract_create(struct ai_call *call, struct ai_contract_create *arg);
 int ai_ioctl_contract_query(struct ai_call *call, struct ai_contract_info *arg);
@@ -309,6 +310,7 @@ enum ai_job_state {
 	AI_JOB_DONE,
 };
 
+void ai_job_uncount(struct ai_job *job);
 void ai_sched_submit(struct ai_job *job);
 bool ai_sched_abort(struct ai_job *job, int error);
 void ai_sched_kick(struct ai_device *adev);

@@ -118,7 +118,6 @@ static void ai_reserve_free(struct kref *ref)
 	} else {
 		gpu_buddy_fini(&reserve->buddy);
 		ai_reserve_free_backing(reserve);
-		ai_contract_budget_freed();
 	}
 	mutex_destroy(&reserve->lock);
 	kfree(reserve);
@@ -147,7 +146,6 @@ void ai_reserve_release(struct ai_reserve *reserve)
 	reserve->released = true;
 	mutex_unlock(&reserve->lock);
 	ai_reserve_put(reserve);
-	ai_contract_budget_freed();
 }
 
 u64 ai_reserve_used(struct ai_reserve *reserve)
@@ -207,8 +205,9 @@ static int ai_reserve_take_pages(struct ai_region *region)
 	lockdep_assert_held(&reserve->lock);
 	ret = gpu_buddy_alloc_blocks(&reserve->buddy, 0, reserve->bytes, bytes, PAGE_SIZE,
 				     &region->blocks, 0);
+	/* There are so many bytes: whatever it says, it had no memory for its own needs. */
 	if (ret)
-		return ret;
+		return -ENOMEM;
 	list_for_each_entry(block, &region->blocks, link) {
 		u64 size = min(gpu_buddy_block_size(&reserve->buddy, block),
 			       bytes - (done << PAGE_SHIFT));
@@ -234,7 +233,7 @@ static int ai_reserve_take_blocks(struct ai_region *region)
 	if (!ret)
 		home->mem_promised -= bytes;
 	mutex_unlock(&home->mem_lock);
-	return ret;
+	return ret ? -ENOMEM : 0; /* as above */
 }
 
 /**
@@ -273,20 +272,22 @@ void ai_reserve_give_back(struct ai_region *region)
 	struct ai_reserve *reserve = region->reserve;
 	struct ai_device *home = reserve->home;
 	u64 bytes = region->nr_pages << PAGE_SHIFT;
+	bool released;
 
 	mutex_lock(&reserve->lock);
+	released = reserve->released;
 	if (!list_empty(&region->blocks)) {
 		reserve->used -= bytes;
 		if (home)
 			mutex_lock(&home->mem_lock);
 		gpu_buddy_free_list(home ? &home->buddy : &reserve->buddy, &region->blocks, 0);
-		if (home && !reserve->released)
+		if (home && !released)
 			home->mem_promised += bytes;
 		if (home)
 			mutex_unlock(&home->mem_lock);
 	}
 	mutex_unlock(&reserve->lock);
-	if (home && reserve->released)
-		ai_contract_budget_freed();
 	ai_reserve_put(reserve);
+	if (released)
+		ai_contract_budget_freed();
 }

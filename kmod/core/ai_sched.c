@@ -90,6 +90,19 @@ static bool ai_job_wants_room(struct ai_job *job)
 	return false;
 }
 
+/* Under ai_device.lock: it is no longer one of those that have a claim. */
+void ai_job_uncount(struct ai_job *job)
+{
+	struct ai_device *adev = job->adev;
+
+	lockdep_assert_held(&adev->lock);
+	if (!job->counted)
+		return;
+	job->counted = false;
+	if (!--adev->nr_claimed_jobs)
+		adev->claimed_idle++;
+}
+
 /* Under ai_device.lock; ai_job_finish() follows without it. */
 static void ai_job_end(struct ai_job *job, const struct ai_job_result *result, ktime_t now)
 {
@@ -102,6 +115,7 @@ static void ai_job_end(struct ai_job *job, const struct ai_job_result *result, k
 	job->result.message = job->message;
 	job->late = job->deadline_ns && now > job->deadline_ns;
 	job->generation = job->adev->generation;
+	ai_job_uncount(job);
 	if (!result->error)
 		job->adev->jobs_done++;
 	else if (!ai_job_wants_room(job))

@@ -15,6 +15,8 @@
 #define AI_FUSE_TIMES 3
 /* A reading of a device's power is used for so long. */
 #define AI_SAMPLE_NS (50 * NSEC_PER_MSEC)
+/* A contract whose requests take too long is set back by so much at most. */
+#define AI_DEBT_NS ((s64)BIT_ULL(53))
 /* Times its service time by which a request may have overrun it and be made to pay. */
 #define AI_OVERRUN_MOST 1000ULL
 
@@ -249,15 +251,21 @@ static void ai_device_sample(struct ai_device *adev)
 
 	spin_lock_irqsave(&adev->lock, flags);
 	fresh = adev->sampled_at && ktime_to_ns(ktime_sub(now, adev->sampled_at)) < AI_SAMPLE_NS;
-	if (!fresh)
-		adev->sampled_at = now;
 	spin_unlock_irqrestore(&adev->lock, flags);
 	if (fresh)
 		return;
 	ai_device_read_sensors(adev, &sensors);
 	spin_lock_irqsave(&adev->lock, flags);
 	adev->sampled_mw = sensors.power_mw;
+	adev->sampled_at = now;
 	spin_unlock_irqrestore(&adev->lock, flags);
+}
+
+/* The next request is expected so much later. */
+static void ai_sla_advance(struct ai_sla *sla, s64 from, u64 ns)
+{
+	lockdep_assert_held(&sla->lock);
+	sla->tat = min(from + (s64)ns, (s64)ktime_get_ns() + AI_DEBT_NS);
 }
 
 static int ai_sla_prepare(struct ai_call *call, struct ai_contract *contract)
@@ -275,9 +283,9 @@ static int ai_sla_prepare(struct ai_call *call, struct ai_contract *contract)
 }
 
 /*
- * When the request is due. One that comes sooner than the rate allows is due as if
- * it had come in time, so that it takes nothing from others: the generic cell rate
- * algorithm of ITU-T I.371, with a tolerance of burst - 1 periods.
+ * When the request is due. One that comes sooner than the rate allows has no claim,
+ * so that it takes nothing from others: the generic cell rate algorithm of ITU-T
+ * I.371, with a tolerance of burst - 1 periods.
  */
 static void ai_sla_schedule(struct ai_contract *contract, struct ai_job *job)
 {
@@ -287,10 +295,12 @@ static void ai_sla_schedule(struct ai_contract *contract, struct ai_job *job)
 	s64 earliest = sla->tat - (s64)((claim->burst - 1) * claim->period_ns);
 
 	lockdep_assert_held(&sla->lock);
-	job->claimed = true;
 	job->excess = now < earliest;
-	job->due_ns = max(now, earliest) + claim->deadline_ns;
-	sla->tat = max(now, sla->tat) + claim->period_ns;
+	if (job->excess)
+		return;
+	job->claimed = true;
+	job->due_ns = now + claim->deadline_ns;
+	ai_sla_advance(sla, max(now, sla->tat), claim->period_ns);
 }
 
 /**
@@ -322,16 +332,22 @@ int ai_contract_begin(struct ai_call *call, struct ai_job *job, struct ai_contra
 	ret = ai_contract_enter(call, contract);
 	if (ret)
 		return ret;
-	if (contract->adev)
-		ai_device_sample(contract->adev);
+	ai_device_sample(job->adev);
 
-	spin_lock_irq(&sla->lock);
+	/* In this order, as when a device is lost: closing the contract looks at both. */
+	spin_lock_irq(&job->adev->lock);
+	spin_lock(&sla->lock);
 	passed = ai_fuse_pass(contract, job);
 	if (passed && READ_ONCE(contract->claimed))
 		ai_sla_schedule(contract, job);
 	half_open = sla->fuse == AI_FUSE_HALF_OPEN;
 	left = max_t(s64, sla->fuse_until - ktime_get_ns(), 0);
-	spin_unlock_irq(&sla->lock);
+	spin_unlock(&sla->lock);
+	if (job->claimed) {
+		job->counted = true;
+		job->adev->nr_claimed_jobs++;
+	}
+	spin_unlock_irq(&job->adev->lock);
 	if (!passed) {
 		ai_contract_leave(contract);
 		return ai_fuse_fail(call, contract, half_open, left);
@@ -349,6 +365,9 @@ void ai_contract_abandon(struct ai_job *job)
 	struct ai_contract *contract = job->contract;
 	unsigned long flags;
 
+	spin_lock_irqsave(&job->adev->lock, flags);
+	ai_job_uncount(job);
+	spin_unlock_irqrestore(&job->adev->lock, flags);
 	if (!job->judged) {
 		spin_lock_irqsave(&contract->sla.lock, flags);
 		ai_fuse_probe_again(contract, job);
@@ -360,10 +379,21 @@ void ai_contract_abandon(struct ai_job *job)
 
 /* ---- the end ---- */
 
-/* The caller, or what it gave, is why there is no result. */
-static bool ai_job_own_fault(int error)
+/* The caller, or what it gave, is why there is no result: its own time-out, too. */
+static bool ai_job_own_fault(const struct ai_job *job)
 {
-	return error != -EIO && error != -ENODEV && error != -ETIME;
+	u64 limit_ns = job->adev->job_timeout_ms * (u64)NSEC_PER_MSEC;
+
+	switch (job->result.error) {
+	case -EIO:
+	case -ENODEV:
+		return false;
+	case -ETIME:
+		return !job->started ||
+		       ktime_to_ns(ktime_sub(job->ended, job->started)) < limit_ns;
+	default:
+		return true;
+	}
 }
 
 static void ai_sla_check(struct ai_contract *contract, struct ai_job *job, u64 found, u64 limit,
@@ -397,7 +427,8 @@ static void ai_sla_overrun(struct ai_contract *contract, const struct ai_job *jo
 		return;
 	contract->sla.counts.overruns++;
 	over = min(job->service_ns - claim->service_ns, claim->service_ns * AI_OVERRUN_MOST);
-	contract->sla.tat += mul_u64_u64_div_u64(over, claim->period_ns, claim->service_ns);
+	ai_sla_advance(&contract->sla, contract->sla.tat,
+		       mul_u64_u64_div_u64(over, claim->period_ns, claim->service_ns));
 }
 
 static void ai_sla_result(struct ai_contract *contract, struct ai_job *job)
@@ -457,7 +488,7 @@ void ai_contract_job_done(struct ai_job *job)
 		ai_sla_result(contract, job);
 	} else {
 		sla->counts.failed++;
-		if (ai_job_own_fault(error)) {
+		if (ai_job_own_fault(job)) {
 			ai_fuse_probe_again(contract, job);
 		} else {
 			ai_sla_note(contract, AI_EVENT_FAILED, job->id, -error, 0);

@@ -161,10 +161,13 @@ struct ai_device {
 	struct gpu_buddy buddy;
 	bool buddy_ready;
 	u64 mem_promised; /* to contracts, and not used yet */
-	struct mutex claims_lock; /* admission */
+	struct mutex claims_lock; /* admission, ghosts */
 	struct ai_admission *admission; /* NULL: runs no models */
 	u32 nr_claims; /* those admitted, under lock, with what follows */
+	u32 nr_claimed_jobs; /* jobs with a claim that have not ended */
+	u64 claimed_idle; /* times that there were none of them any more */
 	struct list_head contracts; /* that name the device */
+	struct list_head ghosts; /* claims of those that went, under claims_lock */
 	ktime_t last_end; /* of the last job that ended */
 	u32 sampled_mw; /* power when it was last read */
 	ktime_t sampled_at;
@@ -390,6 +393,7 @@ struct ai_job {
 	ktime_t submitted, started, ended;
 	struct ai_contract *contract;
 	bool claimed; /* has a place in the order by @due_ns, before all without */
+	bool counted; /* in &ai_device.nr_claimed_jobs */
 	bool excess; /* came too soon for the terms to hold */
 	bool probe; /* of the contract's fuse */
 	bool judged; /* the contract knows how it ended */

@@ -274,6 +274,7 @@ static void test_bad_terms(void)
 	BAD(EINVAL, service_ns, -1ULL >> 1);
 	BAD(EINVAL, burst, 0xffffffff);
 	BAD(EINVAL, lapse_ns, 1ULL << 62);
+	BAD(EINVAL, lapse_ns, 10 * MS - 1);
 	BAD(EINVAL, fuse_ns, -1ULL);
 	BAD(EINVAL, device, 0);
 	BAD(ENOENT, device, 255);
@@ -426,6 +427,20 @@ static void test_wait(void)
 	       "answer %u term %u", created.answer, created.term);
 	pthread_join(thread, NULL);
 
+	/* Of two terms the first is granted and the second is not: no round undoes the wait. */
+	struct ai_memory_term two[2] = { { .device = SIM_MEDIUM, .bytes = PAGE },
+					 { .device = SIM_OTHER, .bytes = 5 * MiB } };
+	struct timespec before, after;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+	begin = now_ns();
+	EXPECT(contract_ask(fd, "x", two, 2, (struct ai_terms){}, begin + 3 * SEC) == -EDQUOT,
+	       "%s", ai_sentence);
+	EXPECT(now_ns() - begin >= 3 * SEC, "did not wait");
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+	EXPECT((after.tv_sec - before.tv_sec) * SEC + after.tv_nsec - before.tv_nsec < SEC,
+	       "waited busily");
+
 	/* The same for time. */
 	second = contract_service(fd, (struct ai_terms){ .device = SIM_MEDIUM, .service_ns = MS,
 		.period_ns = 2 * MS, .latency_ns = 10 * MS });
@@ -515,6 +530,37 @@ static void test_excess(void)
 	info = contract_info(contract);
 	EXPECT(info.met == 2 && info.excess == 3, "met %llu excess %llu",
 	       (unsigned long long)info.met, (unsigned long long)info.excess);
+}
+
+/* Closing and asking again gives nobody a second burst while the first is not served. */
+static void test_ghost(void)
+{
+	struct ai_terms terms = { .device = SIM_SLOW, .service_ns = 60 * MS, .burst = 3,
+				  .period_ns = 60 * SEC, .latency_ns = 300 * MS };
+	AI_ARG(ai_cancel, cancel, .cookie = 9);
+	struct waiter waiter[2];
+	struct fixture fix;
+	int contract, i;
+
+	fixture_open(&fix, SIM_SLOW, MODEL_NULL);
+	close(contract_service(fix.fd, terms));
+	/* Nothing was sent. */
+	contract = contract_service(fix.fd, terms);
+	sim_set("hang", "2");
+	for (i = 0; i < 2; i++) {
+		waiter_init(&waiter[i], &fix);
+		waiter[i].fix.call.cookie = 9;
+		use_contract(&waiter[i].fix, contract);
+		waiter_start(&waiter[i]);
+	}
+	device_wait_queued(fix.fd, SIM_SLOW, 2);
+	close(contract);
+	EXPECT(contract_ask(fix.fd, "x", NULL, 0, terms, 0) == -EDQUOT, "%s", ai_sentence);
+	EXPECT(created.term == AI_TERM_LATENCY, "term %u", created.term);
+	WORKS(fix.fd, AI_CANCEL, &cancel);
+	for (i = 0; i < 2; i++)
+		waiter_join(&waiter[i]);
+	contract_service(fix.fd, terms);
 }
 
 /* ---- violations and the fuse ---- */
@@ -806,7 +852,7 @@ static void *lapse_race(void *arg)
 		}
 		allocated++;
 		ai_free_la(racer->fd, la);
-		sleep_ns(random_next((uint64_t[]){ now_ns() | 1 }) % 20 * MS);
+		sleep_ns(random_next((uint64_t[]){ now_ns() | 1 }) % 40 * MS);
 	}
 	EXPECT(allocated, "nothing was allocated");
 	return NULL;
@@ -815,7 +861,7 @@ static void *lapse_race(void *arg)
 static void test_lapse_race(void)
 {
 	struct ai_memory_term memory = { .device = SIM_FAST, .bytes = 2 * MiB };
-	struct ai_terms terms = { .lapse_ns = MS };
+	struct ai_terms terms = { .lapse_ns = 10 * MS };
 	struct racer racer = { .fd = ai_open(), .seconds = 4 };
 	pthread_t thread[3];
 	int i;
@@ -1074,6 +1120,7 @@ static const struct tap_test tests[] = {
 	{ "a refusal is waited for", test_wait, 120 },
 	{ "a contract's job goes before all others", test_isolation, 0 },
 	{ "requests that come too soon", test_excess, 0 },
+	{ "closing and asking again gives no second burst", test_ghost, 0 },
 	{ "violations of latency, energy and power", test_violation, 0 },
 	{ "the fuse: late requests", test_fuse_late, 0 },
 	{ "the fuse: failed requests and probes", test_fuse_failed, 0 },
