@@ -164,29 +164,29 @@ static void ai_contract_let_go(struct ai_contract *contract)
 		ai_contract_unclaim(contract);
 }
 
-static bool ai_contract_in_use(struct ai_contract *contract)
+/* When it was used last, as of @now; @now, if it is in use. */
+static s64 ai_contract_used_at(struct ai_contract *contract, s64 now)
 {
-	bool used = atomic_read(&contract->running);
+	s64 at = atomic_read(&contract->running) ? now : READ_ONCE(contract->used_at);
 	u32 i;
 
 	lockdep_assert_held(&contract->lock);
 	for (i = 0; i < contract->nr_memory; i++)
-		used |= contract->reserve[i] && ai_reserve_used(contract->reserve[i]);
-	return used;
+		if (contract->reserve[i])
+			at = max(at, ai_reserve_used_at(contract->reserve[i]));
+	return min(at, now);
 }
 
 static void ai_contract_lapse_work(struct work_struct *work)
 {
 	struct ai_contract *contract = container_of(to_delayed_work(work), struct ai_contract,
 						    lapse_work);
-	s64 limit = contract->terms.lapse_ns, idle;
+	s64 limit = contract->terms.lapse_ns, now = ktime_get_ns(), idle;
 
 	mutex_lock(&contract->lock);
 	if (contract->state != AI_CONTRACT_ACTIVE)
 		goto unlock;
-	idle = ktime_get_ns() - READ_ONCE(contract->used_at);
-	if (ai_contract_in_use(contract))
-		idle = 0;
+	idle = now - ai_contract_used_at(contract, now);
 	if (idle >= limit) {
 		contract->state = AI_CONTRACT_LAPSED;
 		ai_contract_let_go(contract);

@@ -221,6 +221,7 @@ void ai_file_release_regions(struct ai_file *file);
  * @window: its logical addresses
  * @lock: what follows
  * @used: bytes taken by regions
+ * @touched: when that changed last
  * @released: the contract let go of it: what is given back is for everybody
  * @backing: the pages, of system memory; never given an address itself
  * @buddy: what of @backing is free
@@ -232,6 +233,7 @@ struct ai_reserve {
 	struct ai_gpt_window window;
 	struct mutex lock; /* all below */
 	u64 used;
+	s64 touched;
 	bool released;
 	struct ai_region *backing;
 	struct gpu_buddy buddy;
@@ -242,6 +244,7 @@ struct ai_reserve *ai_reserve_create(struct ai_device *home, u64 bytes, u64 *ava
 void ai_reserve_release(struct ai_reserve *reserve);
 void ai_reserve_put(struct ai_reserve *reserve);
 u64 ai_reserve_used(struct ai_reserve *reserve);
+s64 ai_reserve_used_at(struct ai_reserve *reserve);
 int ai_reserve_take(struct ai_region *region);
 void ai_reserve_give_back(struct ai_region *region);
 

@@ -158,6 +158,17 @@ u64 ai_reserve_used(struct ai_reserve *reserve)
 	return used;
 }
 
+/* When it was used last; now, if it is. */
+s64 ai_reserve_used_at(struct ai_reserve *reserve)
+{
+	s64 at;
+
+	mutex_lock(&reserve->lock);
+	at = reserve->used ? (s64)ktime_get_ns() : reserve->touched;
+	mutex_unlock(&reserve->lock);
+	return at;
+}
+
 /* ---- what regions take ---- */
 
 /* The pages of a block of the backing, which has them in pieces of its own. */
@@ -259,6 +270,7 @@ int ai_reserve_take(struct ai_region *region)
 				      ai_reserve_take_pages(region);
 		if (!list_empty(&region->blocks))
 			reserve->used += bytes;
+		reserve->touched = ktime_get_ns();
 	}
 	mutex_unlock(&reserve->lock);
 	if (!ret && !reserve->home)
@@ -278,6 +290,7 @@ void ai_reserve_give_back(struct ai_region *region)
 	released = reserve->released;
 	if (!list_empty(&region->blocks)) {
 		reserve->used -= bytes;
+		reserve->touched = ktime_get_ns();
 		if (home)
 			mutex_lock(&home->mem_lock);
 		gpu_buddy_free_list(home ? &home->buddy : &reserve->buddy, &region->blocks, 0);

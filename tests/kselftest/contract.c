@@ -800,6 +800,7 @@ static void test_lapse(void)
 	AI_ARG(ai_contract_renew, renew);
 	int fd = ai_open(), contract, ret;
 	struct pollfd pfd = { .events = POLLIN };
+	long long freed;
 	struct ai_event event;
 	uint64_t la;
 
@@ -809,10 +810,13 @@ static void test_lapse(void)
 	/* In use it does not lapse. */
 	EXPECT(!contract_alloc(fd, contract, SIM_FAST, PAGE, &la), "%s", ai_sentence);
 	EXPECT(poll(&pfd, 1, 600) == 0, "lapsed while in use");
+	freed = now_ns();
 	EXPECT(!ai_free_la(fd, la), "%s", ai_sentence);
 	EXPECT(poll(&pfd, 1, 20000) == 1, "did not lapse");
 	EXPECT(contract_event(contract, AI_EVENT_LAPSED, &event) && event.limit == 200 * MS &&
 	       event.found >= 200 * MS, "no event");
+	EXPECT(event.time_ns - freed >= 200 * MS, "lapsed %lld ns after it was used",
+	       (long long)event.time_ns - freed);
 	EXPECT(contract_info(contract).state == AI_CONTRACT_LAPSED, "state");
 	EXPECT(ai_device(fd, SIM_FAST).mem_free == SIM_MEMORY_BYTES, "still reserved");
 	EXPECT(contract_alloc(fd, contract, SIM_FAST, PAGE, &la) == -ESTALE, "%s", ai_sentence);
