@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shared by ai_contract.c and ai_sla.c. */
+/* Shared by ai_contract.c, ai_contract_create.c, ai_claim.c and ai_sla.c. */
 #ifndef AI_CONTRACT_H
 #define AI_CONTRACT_H
 
@@ -104,9 +104,29 @@ struct ai_contract {
 	struct work_struct release_work;
 };
 
+/* Why a contract is not granted: see struct ai_contract_create. */
+struct ai_refusal {
+	u32 term;
+	u32 device;
+	u64 needed;
+	u64 available;
+};
+
 /* ai_contract.c */
+struct ai_contract *ai_contract_new(const struct ai_contract_create *arg);
+int ai_contract_register(struct ai_contract *contract);
+int ai_contract_open(struct ai_call *call, struct ai_contract *contract);
+void ai_contract_close(struct ai_contract *contract);
+void ai_contract_let_go(struct ai_contract *contract);
+void ai_contract_watch(struct ai_contract *contract);
 int ai_contract_enter(struct ai_call *call, struct ai_contract *contract);
 void ai_contract_leave(struct ai_contract *contract);
+
+/* ai_claim.c */
+bool ai_device_present(const struct ai_device *adev);
+int ai_contract_claim(struct ai_contract *contract, struct ai_refusal *why,
+		      struct ai_claim *offer);
+void ai_contract_unclaim(struct ai_contract *contract);
 
 /* ai_sla.c */
 void ai_sla_init(struct ai_contract *contract);
