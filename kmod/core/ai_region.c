@@ -301,6 +301,50 @@ static struct ai_region *ai_region_new(struct ai_device *home, u64 bytes, u32 pe
 	return region;
 }
 
+static int ai_region_take_pages(struct ai_region *region)
+{
+	if (region->home)
+		return ai_region_get_blocks(region);
+	if (region->reserve)
+		return ai_reserve_take(region);
+	if (region->nr_pages > si_mem_available())
+		return -ENOMEM;
+	return ai_region_alloc_pages(region);
+}
+
+static int ai_region_take_addresses(struct ai_region *region)
+{
+	if (region->reserve)
+		return ai_gpt_window_insert(region);
+	return ai_gpt_insert(region, region->home ? region->home->id : AI_DEVICE_SYSTEM);
+}
+
+/* Takes over the region, which may be NULL. */
+static struct ai_region *ai_region_complete(struct ai_call *call, struct ai_region *region)
+{
+	int ret;
+
+	if (!region)
+		return ERR_PTR(ai_fail(call, -ENOMEM, "the system has no memory for a region"));
+	ret = ai_region_take_pages(region);
+	if (ret) {
+		ret = ai_region_fail(call, region, ret);
+		goto free;
+	}
+	ret = ai_region_take_addresses(region);
+	if (ret) {
+		ret = ai_fail(call, ret, "no range of %llu logical pages is free",
+			      region->nr_pages);
+		goto free;
+	}
+	trace_ai_alloc(region);
+	return region;
+
+free:
+	ai_region_free(region);
+	return ERR_PTR(ret);
+}
+
 /**
  * ai_region_create() - allocate pages and give them a logical address
  * @call: for the error sentence
@@ -316,34 +360,7 @@ static struct ai_region *ai_region_new(struct ai_device *home, u64 bytes, u32 pe
 struct ai_region *ai_region_create(struct ai_call *call, struct ai_device *home, u64 bytes,
 				   u32 perm, u32 cache, u64 owner)
 {
-	struct ai_region *region = ai_region_new(home, bytes, perm, cache, owner);
-	int ret;
-
-	if (!region)
-		return ERR_PTR(ai_fail(call, -ENOMEM, "the system has no memory for a region"));
-	if (home)
-		ret = ai_region_get_blocks(region);
-	else if (region->nr_pages > si_mem_available())
-		ret = -ENOMEM;
-	else
-		ret = ai_region_alloc_pages(region);
-	if (ret) {
-		ret = ai_region_fail(call, region, ret);
-		goto free;
-	}
-
-	ret = ai_gpt_insert(region, home ? home->id : AI_DEVICE_SYSTEM);
-	if (ret) {
-		ret = ai_fail(call, ret, "no range of %llu logical pages is free",
-			      region->nr_pages);
-		goto free;
-	}
-	trace_ai_alloc(region);
-	return region;
-
-free:
-	ai_region_free(region);
-	return ERR_PTR(ret);
+	return ai_region_complete(call, ai_region_new(home, bytes, perm, cache, owner));
 }
 
 /**
@@ -355,35 +372,19 @@ free:
  * @cache: how the CPU sees them, not %AI_CACHE_DEFAULT
  *
  * Return: the region with one reference and its pages zeroed, or an error
- * pointer; -EDQUOT when it is more than is left of the reservation.
+ * pointer; -EDQUOT when it is more than is left of the reservation, -ESTALE when
+ * that was let go meanwhile.
  */
 struct ai_region *ai_region_create_reserved(struct ai_call *call, struct ai_reserve *reserve,
 					    u64 bytes, u32 perm, u32 cache)
 {
 	struct ai_region *region = ai_region_new(reserve->home, bytes, perm, cache, call->file->id);
-	int ret;
 
-	if (!region)
-		return ERR_PTR(ai_fail(call, -ENOMEM, "the system has no memory for a region"));
-	kref_get(&reserve->ref);
-	region->reserve = reserve;
-	ret = reserve->home ? ai_region_get_blocks(region) : ai_reserve_take(region);
-	if (ret) {
-		ret = ai_region_fail(call, region, ret);
-		goto free;
+	if (region) {
+		kref_get(&reserve->ref);
+		region->reserve = reserve;
 	}
-	ret = ai_gpt_window_insert(region);
-	if (ret) {
-		ret = ai_fail(call, ret, "no %llu logical pages in a row are free in the contract",
-			      region->nr_pages);
-		goto free;
-	}
-	trace_ai_alloc(region);
-	return region;
-
-free:
-	ai_region_free(region);
-	return ERR_PTR(ret);
+	return ai_region_complete(call, region);
 }
 
 /* Fill a region of the kernel's own; @bytes is not above its size. */
