@@ -151,6 +151,10 @@ long file_number(const char *path, long otherwise);
 bool file_write(const char *path, const char *text);
 long meminfo_kib(const char *key);
 
+/* Send an open file over a unix socket to another process. */
+void send_fd(int socket, int fd);
+int receive_fd(int socket);
+
 /* xorshift, one state a caller */
 uint64_t random_next(uint64_t *state);
 

@@ -83,37 +83,6 @@ static void test_models(void)
 	WORKS(one.fd, AI_INFER, &one.call);
 }
 
-static void send_fd(int socket, int fd)
-{
-	char byte = 1, control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-			      .msg_controllen = sizeof(control) };
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
-	EXPECT(sendmsg(socket, &msg, 0) == 1, "sendmsg: %s", strerror(errno));
-}
-
-static int receive_fd(int socket)
-{
-	char byte, control[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-			      .msg_controllen = sizeof(control) };
-	struct cmsghdr *cmsg;
-	int fd;
-
-	ASSERT(recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) == 1, "recvmsg: %s", strerror(errno));
-	cmsg = CMSG_FIRSTHDR(&msg);
-	ASSERT(cmsg && cmsg->cmsg_type == SCM_RIGHTS, "no descriptor");
-	memcpy(&fd, CMSG_DATA(cmsg), sizeof(int));
-	return fd;
-}
-
 /* Who gets the descriptor has all of it, also after its first owner died. */
 static void test_passed(void)
 {
