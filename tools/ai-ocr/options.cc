@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -9,6 +8,8 @@
 #include <cstdlib>
 
 #include <getopt.h>
+
+#include "unknown_option.h"
 
 namespace ai_ocr {
 
@@ -100,29 +101,6 @@ ai::Result<void> take(Options& options, int code, const std::string& value)
     return amount ? ai::Result<void>() : ai::Result<void>(amount.error());
 }
 
-/* getopt_long() leaves open what is wrong with @word, but for what it puts into optopt. */
-ai::Error unknown(const std::string& word)
-{
-    std::string name = word.substr(0, word.find('='));
-    auto known = std::ranges::find_if(kLong, [](const option& entry) {
-        return entry.name && entry.val == optopt && entry.has_arg == no_argument;
-    });
-    std::string what;
-
-    if (optopt != 0 && known != kLong.end() && name.size() < word.size())
-        what = std::string("--") + known->name + " takes no value, it is given '" +
-               word.substr(name.size() + 1) + "'";
-    else if (optopt != 0)
-        what = std::string("-") + static_cast<char>(optopt) + " is no option of ai-ocr";
-    else if (std::ranges::count_if(kLong, [&](const option& entry) {
-                 return entry.name && ("--" + std::string(entry.name)).starts_with(name);
-             }) > 1)
-        what = name + " is short for more than one option of ai-ocr";
-    else
-        what = name + " is no option of ai-ocr";
-    return {EINVAL, what + ": see --help"};
-}
-
 } // namespace
 
 ai::Result<Options> parse_options(std::span<char* const> argv)
@@ -141,7 +119,7 @@ ai::Result<Options> parse_options(std::span<char* const> argv)
         if (code == ':')
             return ai::Error{EINVAL, word + " is given no value, it needs one"};
         if (code == '?')
-            return unknown(word);
+            return ai_tools::unknown_option("ai-ocr", kLong, word);
         if (ai::Result<void> taken = take(options, code, optarg ? optarg : ""); !taken)
             return std::move(taken).error();
     }
