@@ -61,7 +61,7 @@ extern "C" {
  */
 
 #define AI_ABI_MAJOR 0
-#define AI_ABI_MINOR 2
+#define AI_ABI_MINOR 3
 
 /* Limits: a value above one of these is refused, never cut. */
 #define AI_MAX_DIMS 8
@@ -141,6 +141,11 @@ enum ai_class {
  * define AI_FEATURE_CONTRACTS - bit of &ai_info.features, %AI_CONTRACT_CREATE is there
  */
 #define AI_FEATURE_CONTRACTS (1ULL << 0)
+/**
+ * define AI_FEATURE_FALLBACK - bit of &ai_info.features, contracts can name a fallback, share,
+ *	bandwidth and precision
+ */
+#define AI_FEATURE_FALLBACK (1ULL << 1)
 
 /**
  * struct ai_info - AI_INFO: what this kernel offers
@@ -230,6 +235,8 @@ enum ai_health {
  * @firmware: Out: firmware version, empty if it has none
  * @engine: Out: what executes models, with version
  * @bus: Out: where it is attached, for example a PCI address
+ * @bandwidth: Out: bytes of tensor data that it can move a second, 0 if it does not say
+ * @reserved_bandwidth: Out: of these promised to contracts
  */
 struct ai_device_info {
 	struct ai_hdr hdr;
@@ -255,6 +262,8 @@ struct ai_device_info {
 	char firmware[32];
 	char engine[48];
 	char bus[32];
+	__u64 bandwidth;
+	__u64 reserved_bandwidth;
 };
 
 /**
@@ -424,6 +433,28 @@ enum ai_format {
 };
 
 /**
+ * enum ai_precision - arithmetic of a model, from the least precise on
+ * @AI_PRECISION_NONE: not said, or none asked for
+ * @AI_PRECISION_INT4: integers of 4 bits
+ * @AI_PRECISION_INT8: integers of 8 bits
+ * @AI_PRECISION_FP8: floating point, 8 bits
+ * @AI_PRECISION_BF16: floating point, 16 bits, 8 of them exponent
+ * @AI_PRECISION_FP16: floating point, 16 bits, IEEE 754
+ * @AI_PRECISION_FP32: floating point, 32 bits
+ * @AI_PRECISION_FP64: floating point, 64 bits
+ */
+enum ai_precision {
+	AI_PRECISION_NONE = 0,
+	AI_PRECISION_INT4 = 1,
+	AI_PRECISION_INT8 = 2,
+	AI_PRECISION_FP8 = 3,
+	AI_PRECISION_BF16 = 4,
+	AI_PRECISION_FP16 = 5,
+	AI_PRECISION_FP32 = 6,
+	AI_PRECISION_FP64 = 7,
+};
+
+/**
  * enum ai_model_state - life of a model
  * @AI_MODEL_COMPILING: the device makes it ready
  * @AI_MODEL_READY: can be called
@@ -452,7 +483,7 @@ enum ai_model_state {
  * @version: In: version, or 0 for one above the highest of this name in this
  *	file. Out: what it became. Versions live side by side; a call names one
  *	by its handle
- * @reserved: must be zero
+ * @precision: In: &enum ai_precision of the model, for the terms of contracts
  * @name: In: name, printable, NUL-terminated
  * @model: Out: handle, valid in this file
  * @nr_inputs: Out: number of inputs, 0 with %AI_MODEL_NOWAIT
@@ -468,7 +499,7 @@ struct ai_model_load {
 	__u32 device;
 	__u32 format;
 	__u32 version;
-	__u32 reserved;
+	__u32 precision;
 	char name[AI_NAME_LEN];
 	__u32 model;
 	__u32 nr_inputs;
@@ -514,6 +545,8 @@ struct ai_tensor_info {
  * @jobs: Out: inferences completed
  * @name: Out: name
  * @reason: Out: why it failed, empty otherwise
+ * @precision: Out: &enum ai_precision, as given to %AI_MODEL_LOAD
+ * @reserved: Out: zero
  */
 struct ai_model_info {
 	struct ai_hdr hdr;
@@ -531,6 +564,8 @@ struct ai_model_info {
 	__u64 jobs;
 	char name[AI_NAME_LEN];
 	char reason[AI_ERROR_LEN];
+	__u32 precision;
+	__u32 reserved;
 };
 
 /**
@@ -623,12 +658,15 @@ struct ai_record {
  * @AI_SERVICE_EXCESS: it came sooner than the contract's rate allows, so that it was
  *	served like one without a contract
  * @AI_SERVICE_VIOLATED: a term was broken; &ai_infer.broken says which
+ * @AI_SERVICE_DEGRADED: no term was broken, but it ran on the fallback;
+ *	&ai_infer.moved says why
  */
 enum ai_service {
 	AI_SERVICE_NONE = 0,
 	AI_SERVICE_MET = 1,
 	AI_SERVICE_EXCESS = 2,
 	AI_SERVICE_VIOLATED = 3,
+	AI_SERVICE_DEGRADED = 4,
 };
 
 /**
@@ -653,7 +691,8 @@ enum ai_service {
  *	its terms say that they are due; @priority does not count among them
  * @service: Out: &enum ai_service
  * @broken: Out: bits ``1 << enum ai_term`` of the terms that were broken
- * @reserved: must be zero
+ * @moved: must be zero. Out: 0 if it ran where the model is, else the &enum ai_term
+ *	because of which the contract's requests go to its fallback
  * @latency_ns: Out: time from submission to the end
  * @energy_uj: Out: energy the device drew for it, in microjoules: its power, as
  *	last measured, over the time in which it was busy with the job
@@ -673,7 +712,7 @@ struct ai_infer {
 	__s32 contract;
 	__u32 service;
 	__u32 broken;
-	__u32 reserved;
+	__u32 moved;
 	__u64 latency_ns;
 	__u64 energy_uj;
 };
@@ -713,6 +752,10 @@ struct ai_cancel {
  * @AI_TERM_LATENCY: time from request to end
  * @AI_TERM_ENERGY: energy of one inference
  * @AI_TERM_POWER: power of the device
+ * @AI_TERM_SHARE: share of the device's time as such
+ * @AI_TERM_BANDWIDTH: tensor data that the device moves a second
+ * @AI_TERM_PRECISION: precision of the model
+ * @AI_TERM_DEVICE: the device is there and works
  */
 enum ai_term {
 	AI_TERM_NONE = 0,
@@ -722,7 +765,38 @@ enum ai_term {
 	AI_TERM_LATENCY = 4,
 	AI_TERM_ENERGY = 5,
 	AI_TERM_POWER = 6,
+	AI_TERM_SHARE = 7,
+	AI_TERM_BANDWIDTH = 8,
+	AI_TERM_PRECISION = 9,
+	AI_TERM_DEVICE = 10,
 };
+
+/**
+ * enum ai_fallback - what becomes of requests after three running broke a term or failed
+ * @AI_FALLBACK_FORBID: nothing: they stay where they are
+ * @AI_FALLBACK_WARN: they go to &ai_terms.fallback_model, and each result is an event
+ * @AI_FALLBACK_ALLOW: they go there; only going and coming back are events
+ */
+enum ai_fallback {
+	AI_FALLBACK_FORBID = 0,
+	AI_FALLBACK_WARN = 1,
+	AI_FALLBACK_ALLOW = 2,
+};
+
+/**
+ * define AI_TERMS_CRITICAL - bit of &ai_terms.flags, the device may fail and the work not
+ *
+ * A request whose device fails or goes runs again on the fallback in the same call,
+ * and later ones go there at once. Without it such a request fails, and only three of
+ * them running move the others.
+ */
+#define AI_TERMS_CRITICAL (1U << 0)
+/**
+ * define AI_TERMS_DEGRADE - bit of &ai_terms.flags, the fallback may be less precise
+ *
+ * That is, than &ai_terms.model and than &ai_terms.precision.
+ */
+#define AI_TERMS_DEGRADE (1U << 1)
 
 /**
  * struct ai_memory_term - memory that a contract reserves
@@ -764,6 +838,16 @@ struct ai_memory_term {
  *	counts, or 0
  * @burst: requests that may come at once, at most 65536; 0 means 1
  * @power_mw: power of the device while it serves the requests, at most, in milliwatts
+ * @bandwidth: bytes of tensor data, inputs and outputs, that the requests may move a second;
+ *	ones that move more are served like those without a contract
+ * @share: of the device's time, in millionths, that the requests are to have at least
+ *	while there are some, counted over 100 ms or as long as one takes. Needs a service
+ *	time; not together with @latency_ns
+ * @precision: &enum ai_precision of the models that requests may use, at least
+ * @flags: AI_TERMS_* bits
+ * @fallback: &enum ai_fallback; all but %AI_FALLBACK_FORBID need @model and @fallback_model
+ * @fallback_model: handle of a model of this file, on another device, with the same inputs
+ *	and outputs as @model, or 0. The contract keeps it when its handle ends
  * @reserved: must be zero
  */
 struct ai_terms {
@@ -777,7 +861,13 @@ struct ai_terms {
 	__u32 model;
 	__u32 burst;
 	__u32 power_mw;
-	__u64 reserved[4];
+	__u64 bandwidth;
+	__u32 share;
+	__u32 precision;
+	__u32 flags;
+	__u32 fallback;
+	__u32 fallback_model;
+	__u32 reserved;
 };
 
 /**
@@ -811,8 +901,9 @@ enum ai_answer {
  * @device: Out: where
  * @needed: Out: what there would have to be of it: bytes; for %AI_TERM_RATE
  *	millionths of the device's time in all; for %AI_TERM_LATENCY the time in ns it
- *	would take at worst until all was done that is due at @available
- * @available: Out: what there is: bytes; millionths; for %AI_TERM_LATENCY that time, which
+ *	would take at worst until all was done that is due at @available; for
+ *	%AI_TERM_SHARE as for %AI_TERM_RATE; for %AI_TERM_BANDWIDTH bytes a second
+ * @available: Out: what there is: bytes; millionths; bytes a second; for %AI_TERM_LATENCY that time, which
  *	is the latency of this contract or of one that was admitted before
  * @offered: Out: 1 if @offer holds terms that would be granted now
  * @reserved2: Out: zero
@@ -900,6 +991,11 @@ enum ai_fuse {
  * @latency_max_ns: Out: the longest, exactly
  * @events: Out: events recorded so far
  * @events_lost: Out: those of them that nobody can read any more
+ * @degraded: Out: results of the fallback that kept all terms
+ * @throttled: Out: results that came while the device slowed itself down
+ * @moved: Out: &enum ai_term because of which requests go to the fallback now, or 0
+ * @reserved: Out: zero
+ * @moved_left_ns: Out: time until one of them is tried on the contract's device again
  */
 struct ai_contract_info {
 	struct ai_hdr hdr;
@@ -930,6 +1026,11 @@ struct ai_contract_info {
 	__u64 latency_max_ns;
 	__u64 events;
 	__u64 events_lost;
+	__u64 degraded;
+	__u64 throttled;
+	__u32 moved;
+	__u32 reserved;
+	__u64 moved_left_ns;
 };
 
 /**
@@ -979,6 +1080,15 @@ struct ai_fuse_reset {
  * @AI_EVENT_FUSE_OPENED: requests are refused for limit ns, after found bad ones running
  * @AI_EVENT_FUSE_HALF_OPENED: one request is let through as a probe
  * @AI_EVENT_FUSE_CLOSED: requests are let through again
+ * @AI_EVENT_FALLBACK: requests go to the device &ai_event.other from now on; found and
+ *	limit as in the last breach of &ai_event.term
+ * @AI_EVENT_RETURNED: they go to the contract's device again, from &ai_event.other
+ * @AI_EVENT_DEGRADED: a result came from the fallback, with %AI_FALLBACK_WARN; found and
+ *	limit are the &enum ai_precision of the model used and of the one asked for
+ * @AI_EVENT_THROTTLED: the device slows itself down because of its temperature; found and
+ *	limit in thousandths of a degree Celsius
+ * @AI_EVENT_UNTHROTTLED: it does not any more; found is how long it did, in ns, and
+ *	&ai_event.jobs how many results of the contract came meanwhile
  */
 enum ai_event_kind {
 	AI_EVENT_LATENCY = 1,
@@ -991,6 +1101,11 @@ enum ai_event_kind {
 	AI_EVENT_FUSE_OPENED = 8,
 	AI_EVENT_FUSE_HALF_OPENED = 9,
 	AI_EVENT_FUSE_CLOSED = 10,
+	AI_EVENT_FALLBACK = 11,
+	AI_EVENT_RETURNED = 12,
+	AI_EVENT_DEGRADED = 13,
+	AI_EVENT_THROTTLED = 14,
+	AI_EVENT_UNTHROTTLED = 15,
 };
 
 /**
@@ -1003,7 +1118,9 @@ enum ai_event_kind {
  * @job: job it is about, 0 if none
  * @found: the value found
  * @limit: the value allowed
- * @reserved: zero
+ * @term: &enum ai_term it is about, 0 if none
+ * @other: the other device, with a fallback, else 0
+ * @jobs: requests it is about, 0 if that says nothing
  */
 struct ai_event {
 	__u64 sequence;
@@ -1013,24 +1130,29 @@ struct ai_event {
 	__u64 job;
 	__u64 found;
 	__u64 limit;
-	__u64 reserved[2];
+	__u32 term;
+	__u32 other;
+	__u64 jobs;
 };
 
 /* Struct sizes of the first published version: the least a caller may pass; and later ones. */
 #define AI_INFO_SIZE_VER0 72
 #define AI_DEVICE_INFO_SIZE_VER0 304
+#define AI_DEVICE_INFO_SIZE_VER1 320
 #define AI_ALLOC_SIZE_VER0 72
 #define AI_ALLOC_SIZE_VER1 80
 #define AI_FREE_SIZE_VER0 40
 #define AI_REGION_INFO_SIZE_VER0 72
 #define AI_MODEL_LOAD_SIZE_VER0 152
 #define AI_MODEL_INFO_SIZE_VER0 408
+#define AI_MODEL_INFO_SIZE_VER1 416
 #define AI_MODEL_UNLOAD_SIZE_VER0 32
 #define AI_INFER_SIZE_VER0 200
 #define AI_INFER_SIZE_VER1 232
 #define AI_CANCEL_SIZE_VER0 40
 #define AI_CONTRACT_CREATE_SIZE_VER0 352
 #define AI_CONTRACT_QUERY_SIZE_VER0 368
+#define AI_CONTRACT_QUERY_SIZE_VER1 400
 #define AI_CONTRACT_RENEW_SIZE_VER0 56
 #define AI_FUSE_RESET_SIZE_VER0 96
 

@@ -140,13 +140,10 @@ static int ai_terms_check(struct ai_call *call, const struct ai_terms *terms)
 	bool needs_device = terms->latency_ns || terms->period_ns || terms->service_ns ||
 			    terms->energy_uj || terms->fuse_ns || terms->model ||
 			    terms->burst || terms->power_mw;
-	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(terms->reserved); i++)
-		if (terms->reserved[i])
-			return ai_fail(call, -EINVAL,
-				       "reserved[%u] of the terms is 0x%llx, it must be 0", i,
-				       terms->reserved[i]);
+	if (terms->reserved)
+		return ai_fail(call, -EINVAL, "reserved of the terms is 0x%x, it must be 0",
+			       terms->reserved);
 	if (terms->lapse_ns > AI_MAX_WAIT_NS ||
 	    (terms->lapse_ns && terms->lapse_ns < AI_MIN_LAPSE_NS))
 		return ai_fail(call, -EINVAL, "lapse_ns is %llu, it can be %lu to %llu",

@@ -217,8 +217,8 @@ static int ai_job_read_tensors(struct ai_call *call, struct ai_job *job, u64 use
 
 static int ai_infer_check(struct ai_call *call, const struct ai_infer *arg)
 {
-	if (arg->reserved)
-		return ai_fail(call, -EINVAL, "reserved is 0x%x, it must be 0", arg->reserved);
+	if (arg->moved)
+		return ai_fail(call, -EINVAL, "moved is %u, it must be 0", arg->moved);
 	if (arg->contract && !(arg->hdr.flags & AI_INFER_CONTRACT))
 		return ai_fail(call, -EINVAL,
 			       "contract is %d, without AI_INFER_CONTRACT it must be 0",

@@ -167,8 +167,9 @@ EXPORT_SYMBOL_GPL(ai_model_loaded);
 
 static int ai_model_load_check(struct ai_call *call, struct ai_model_load *arg)
 {
-	if (arg->reserved)
-		return ai_fail(call, -EINVAL, "reserved is 0x%x, it must be 0", arg->reserved);
+	if (arg->precision > AI_PRECISION_FP64)
+		return ai_fail(call, -EINVAL, "precision is %u, the highest known is %u",
+			       arg->precision, AI_PRECISION_FP64);
 	if (arg->format != AI_FORMAT_ONNX)
 		return ai_fail(call, -EOPNOTSUPP, "format is %u, only AI_FORMAT_ONNX (%u) is known",
 			       arg->format, AI_FORMAT_ONNX);
@@ -305,6 +306,7 @@ static struct ai_model *ai_model_create(struct ai_call *call, struct ai_device *
 	model->id = atomic64_inc_return(&ai_model_ids);
 	strscpy(model->name, arg->name);
 	model->version = arg->version;
+	model->precision = arg->precision;
 	model->artefact = artefact;
 	model->bytes = arg->bytes;
 	kref_init(&model->ref);
@@ -483,6 +485,8 @@ int ai_ioctl_model_info(struct ai_call *call, struct ai_model_info *arg)
 	arg->version = model->version;
 	arg->device = model->adev->id;
 	arg->bytes = model->bytes;
+	arg->precision = model->precision;
+	arg->reserved = 0;
 	arg->jobs = atomic64_read(&model->jobs);
 	strscpy_pad(arg->name, model->name);
 	spin_lock_irq(&model->lock);

@@ -271,6 +271,7 @@ void ai_region_vunmap(struct ai_region *region, void *address);
  * @id: unique on this system, never used again
  * @name: name, for messages
  * @version: version, for messages
+ * @precision: &enum ai_precision, as the application says
  * @artefact: copy of what the application gave, in system memory
  * @bytes: size of the artefact
  * @driver_data: for the driver
@@ -282,6 +283,7 @@ struct ai_model {
 	u64 id;
 	char name[AI_NAME_LEN];
 	u32 version;
+	u32 precision;
 	struct ai_region *artefact;
 	u64 bytes;
 	void *driver_data;

@@ -200,7 +200,6 @@ int FakeKernel::free(ai_free& argument)
 int FakeKernel::model_load(ai_model_load& argument)
 {
     require((argument.hdr.flags & ~AI_MODEL_NOWAIT) == 0, "AI_MODEL_LOAD with unknown flags");
-    require(argument.reserved == 0, "reserved of AI_MODEL_LOAD is not 0");
     require(argument.format == AI_FORMAT_ONNX, "the format is not ONNX");
     require(argument.name[0] != '\0' &&
                 std::ranges::find(argument.name, '\0') != argument.name + AI_NAME_LEN,
