@@ -1135,6 +1135,25 @@ struct ai_event {
 	__u64 jobs;
 };
 
+/**
+ * struct ai_contract_events - AI_CONTRACT_EVENTS: look at events, leaving them for read()
+ * @hdr: see &struct ai_hdr; no flags
+ * @id: In: number of the contract, as for %AI_CONTRACT_QUERY
+ * @after: In: sequence number of the last event known, 0 for none
+ * @events: In: user pointer to an array of &struct ai_event; those after @after that
+ *	are still kept are written, the oldest first, as many as fit
+ * @capacity: In: elements of that array
+ * @count: Out: how many were written
+ */
+struct ai_contract_events {
+	struct ai_hdr hdr;
+	__u64 id;
+	__u64 after;
+	__u64 events;
+	__u32 capacity;
+	__u32 count;
+};
+
 /* Struct sizes of the first published version: the least a caller may pass; and later ones. */
 #define AI_INFO_SIZE_VER0 72
 #define AI_DEVICE_INFO_SIZE_VER0 304
@@ -1155,6 +1174,7 @@ struct ai_event {
 #define AI_CONTRACT_QUERY_SIZE_VER1 400
 #define AI_CONTRACT_RENEW_SIZE_VER0 56
 #define AI_FUSE_RESET_SIZE_VER0 96
+#define AI_CONTRACT_EVENTS_SIZE_VER0 56
 
 #define AI_IOC_MAGIC 0xA9
 
@@ -1172,6 +1192,7 @@ struct ai_event {
 #define AI_CONTRACT_QUERY _IOWR(AI_IOC_MAGIC, 0x0b, struct ai_contract_info)
 #define AI_CONTRACT_RENEW _IOWR(AI_IOC_MAGIC, 0x0c, struct ai_contract_renew)
 #define AI_FUSE_RESET _IOWR(AI_IOC_MAGIC, 0x0d, struct ai_fuse_reset)
+#define AI_CONTRACT_EVENTS _IOWR(AI_IOC_MAGIC, 0x0e, struct ai_contract_events)
 
 #if defined(__cplusplus)
 }

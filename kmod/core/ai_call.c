@@ -108,6 +108,7 @@ union ai_args {
 	struct ai_contract_info contract_query;
 	struct ai_contract_renew contract_renew;
 	struct ai_fuse_reset fuse_reset;
+	struct ai_contract_events contract_events;
 };
 
 /**
@@ -154,6 +155,7 @@ AI_HANDLER(ai_ioctl_contract_create, struct ai_contract_create)
 AI_HANDLER(ai_ioctl_contract_query, struct ai_contract_info)
 AI_HANDLER(ai_ioctl_contract_renew, struct ai_contract_renew)
 AI_HANDLER(ai_ioctl_fuse_reset, struct ai_fuse_reset)
+AI_HANDLER(ai_ioctl_contract_events, struct ai_contract_events)
 
 static void ai_undo_alloc_entry(struct ai_call *call, void *arg)
 {
@@ -261,6 +263,12 @@ static const struct ai_command ai_commands[] = {
 		.min_size = AI_FUSE_RESET_SIZE_VER0,
 		.copy_back = true,
 		.handler = ai_ioctl_fuse_reset_entry,
+	},
+	[_IOC_NR(AI_CONTRACT_EVENTS)] = {
+		.size = sizeof(struct ai_contract_events),
+		.min_size = AI_CONTRACT_EVENTS_SIZE_VER0,
+		.copy_back = true,
+		.handler = ai_ioctl_contract_events_entry,
 	},
 };
 

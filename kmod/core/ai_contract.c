@@ -397,6 +397,33 @@ int ai_ioctl_contract_query(struct ai_call *call, struct ai_contract_info *arg)
 	return ret;
 }
 
+int ai_ioctl_contract_events(struct ai_call *call, struct ai_contract_events *arg)
+{
+	u32 capacity = min_t(u32, arg->capacity, AI_EVENTS_KEPT);
+	struct ai_contract *contract;
+	struct ai_event *events;
+	int ret = 0;
+
+	contract = ai_contract_find(arg->id, false);
+	if (!contract)
+		return ai_fail(call, -ENOENT, "id is %llu, the caller may see no such contract",
+			       arg->id);
+	events = kcalloc(AI_EVENTS_KEPT, sizeof(*events), GFP_KERNEL);
+	if (!events) {
+		ret = ai_fail(call, -ENOMEM, "the system has no memory for events");
+		goto put;
+	}
+	arg->count = ai_sla_peek(contract, arg->after, events, capacity);
+	if (copy_to_user(u64_to_user_ptr(arg->events), events, arg->count * sizeof(*events)))
+		ret = ai_fail(call, -EFAULT,
+			      "events is 0x%llx, no %u elements of the caller are there",
+			      arg->events, arg->count);
+	kfree(events);
+put:
+	ai_contract_put(contract);
+	return ret;
+}
+
 int ai_ioctl_fuse_reset(struct ai_call *call, struct ai_fuse_reset *arg)
 {
 	struct ai_contract *contract;

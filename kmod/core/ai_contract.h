@@ -9,7 +9,7 @@
 #include "ai_internal.h"
 
 /* Events kept for a reader who comes late; a power of two. */
-#define AI_CONTRACT_EVENTS 32
+#define AI_EVENTS_KEPT 32
 
 /**
  * struct ai_ghost - the claim of a contract that let go of it
@@ -38,7 +38,7 @@ struct ai_ghost {
  * @sequence: of the last event
  * @read: of the last event that was read or lost
  * @lost: events that were lost
- * @event: event @sequence at index @sequence % AI_CONTRACT_EVENTS
+ * @event: event @sequence at index @sequence % AI_EVENTS_KEPT
  */
 struct ai_sla {
 	spinlock_t lock; /* all below */
@@ -54,7 +54,7 @@ struct ai_sla {
 	u64 sequence;
 	u64 read;
 	u64 lost;
-	struct ai_event event[AI_CONTRACT_EVENTS];
+	struct ai_event event[AI_EVENTS_KEPT];
 };
 
 /**
@@ -134,6 +134,7 @@ void ai_sla_exit(struct ai_contract *contract);
 void ai_sla_event(struct ai_contract *contract, enum ai_event_kind kind, u64 job, u64 found,
 		  u64 limit);
 void ai_sla_fill(struct ai_contract *contract, struct ai_contract_info *info);
+u32 ai_sla_peek(struct ai_contract *contract, u64 after, struct ai_event *events, u32 capacity);
 bool ai_sla_fuse_reset(struct ai_contract *contract);
 ssize_t ai_sla_read(struct file *filp, char __user *to, size_t bytes, loff_t *pos);
 __poll_t ai_sla_poll(struct file *filp, struct poll_table_struct *table);

@@ -266,6 +266,7 @@ int ai_ioctl_contract_create(struct ai_call *call, struct ai_contract_create *ar
 int ai_ioctl_contract_query(struct ai_call *call, struct ai_contract_info *arg);
 int ai_ioctl_contract_renew(struct ai_call *call, struct ai_contract_renew *arg);
 int ai_ioctl_fuse_reset(struct ai_call *call, struct ai_fuse_reset *arg);
+int ai_ioctl_contract_events(struct ai_call *call, struct ai_contract_events *arg);
 void ai_contracts_exit(void);
 
 /* ---- ai_mmap.c ---- */

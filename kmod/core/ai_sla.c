@@ -43,11 +43,11 @@ static void ai_sla_note(struct ai_contract *contract, enum ai_event_kind kind, u
 	u32 device = contract->terms.device;
 
 	lockdep_assert_held(&sla->lock);
-	if (sequence - sla->read > AI_CONTRACT_EVENTS) {
+	if (sequence - sla->read > AI_EVENTS_KEPT) {
 		sla->read++;
 		sla->lost++;
 	}
-	sla->event[sequence % AI_CONTRACT_EVENTS] = (struct ai_event){
+	sla->event[sequence % AI_EVENTS_KEPT] = (struct ai_event){
 		.sequence = sequence,
 		.time_ns = ktime_get_ns(),
 		.kind = kind,
@@ -98,9 +98,24 @@ static bool ai_sla_take_event(struct ai_contract *contract, struct ai_event *eve
 	spin_lock_irq(&sla->lock);
 	found = sla->read != sla->sequence;
 	if (found)
-		*event = sla->event[++sla->read % AI_CONTRACT_EVENTS];
+		*event = sla->event[++sla->read % AI_EVENTS_KEPT];
 	spin_unlock_irq(&sla->lock);
 	return found;
+}
+
+/* The events after number @after that are still kept, the oldest first. */
+u32 ai_sla_peek(struct ai_contract *contract, u64 after, struct ai_event *events, u32 capacity)
+{
+	struct ai_sla *sla = &contract->sla;
+	u32 count = 0;
+	u64 oldest;
+
+	spin_lock_irq(&sla->lock);
+	oldest = sla->sequence - min_t(u64, sla->sequence, AI_EVENTS_KEPT);
+	for (after = max(after, oldest); after < sla->sequence && count < capacity; count++)
+		events[count] = sla->event[++after % AI_EVENTS_KEPT];
+	spin_unlock_irq(&sla->lock);
+	return count;
 }
 
 ssize_t ai_sla_read(struct file *filp, char __user *to, size_t bytes, loff_t *pos)

@@ -24,6 +24,7 @@ union any {
 	struct ai_contract_create contract_create;
 	struct ai_contract_info contract_query;
 	struct ai_fuse_reset fuse_reset;
+	struct ai_contract_events contract_events;
 	char bytes[512];
 };
 
@@ -115,6 +116,11 @@ static void make_contract_query(union any *arg)
 	arg->contract_query.id = contract_exists();
 }
 
+static void make_contract_events(union any *arg)
+{
+	arg->contract_events.id = contract_exists();
+}
+
 static void make_fuse_reset(union any *arg)
 {
 	contract_exists();
@@ -200,6 +206,8 @@ static const struct command {
 	{ "AI_FUSE_RESET", AI_FUSE_RESET, sizeof(struct ai_fuse_reset), AI_FUSE_RESET_SIZE_VER0, 0,
 	  make_fuse_reset, NULL, true, { offsetof(struct ai_fuse_reset, reserved), 4 },
 	  { 0, 0 } },
+	{ "AI_CONTRACT_EVENTS", AI_CONTRACT_EVENTS, sizeof(struct ai_contract_events),
+	  AI_CONTRACT_EVENTS_SIZE_VER0, 0, make_contract_events, NULL, true, { 0, 0 }, { 0, 0 } },
 };
 
 #define COMMANDS (ARRAY_SIZE(commands))

@@ -421,6 +421,7 @@ static void test_lost_events(void)
 {
 	struct ai_terms terms = { .device = SIM_FAST, .power_mw = 1 };
 	struct ai_event events[64];
+	AI_ARG(ai_contract_events, peek, .events = (uintptr_t)events, .capacity = 3);
 	struct ai_contract_info info;
 	struct fixture fix;
 	int contract, i, count;
@@ -434,6 +435,18 @@ static void test_lost_events(void)
 	info = contract_info(contract);
 	EXPECT(info.events == 1000 && info.events_lost == 1000 - 32, "%llu events, %llu lost",
 	       (unsigned long long)info.events, (unsigned long long)info.events_lost);
+	peek.id = info.id;
+	ASSERT(!ai_call(fix.fd, AI_CONTRACT_EVENTS, &peek), "%s", ai_sentence);
+	EXPECT(peek.count == 3 && events[0].sequence == 969 && events[2].sequence == 971,
+	       "%u, first %llu", peek.count, (unsigned long long)events[0].sequence);
+	peek.after = 998;
+	peek.capacity = 64;
+	ASSERT(!ai_call(fix.fd, AI_CONTRACT_EVENTS, &peek), "%s", ai_sentence);
+	EXPECT(peek.count == 2 && events[1].sequence == 1000, "%u", peek.count);
+	peek.after = -1ULL;
+	ASSERT(!ai_call(fix.fd, AI_CONTRACT_EVENTS, &peek), "%s", ai_sentence);
+	EXPECT(!peek.count, "%u", peek.count);
+
 	count = contract_events(contract, events, 10);
 	EXPECT(count == 10 && events[0].sequence == 969, "%d, first %llu", count,
 	       (unsigned long long)events[0].sequence);
