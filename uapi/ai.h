@@ -691,8 +691,8 @@ enum ai_service {
  *	its terms say that they are due; @priority does not count among them
  * @service: Out: &enum ai_service
  * @broken: Out: bits ``1 << enum ai_term`` of the terms that were broken
- * @moved: must be zero. Out: 0 if it ran where the model is, else the &enum ai_term
- *	because of which the contract's requests go to its fallback
+ * @moved: Out: 0 if it ran where the model is, else the &enum ai_term because of
+ *	which it went to the contract's fallback
  * @latency_ns: Out: time from submission to the end
  * @energy_uj: Out: energy the device drew for it, in microjoules: its power, as
  *	last measured, over the time in which it was busy with the job
@@ -903,8 +903,9 @@ enum ai_answer {
  *	millionths of the device's time in all; for %AI_TERM_LATENCY the time in ns it
  *	would take at worst until all was done that is due at @available; for
  *	%AI_TERM_SHARE as for %AI_TERM_RATE; for %AI_TERM_BANDWIDTH bytes a second
- * @available: Out: what there is: bytes; millionths; bytes a second; for %AI_TERM_LATENCY that time, which
- *	is the latency of this contract or of one that was admitted before
+ * @available: Out: what there is: bytes; millionths; bytes a second; for
+ *	%AI_TERM_LATENCY that time, which is the latency of this contract or of one that
+ *	was admitted before
  * @offered: Out: 1 if @offer holds terms that would be granted now
  * @reserved2: Out: zero
  * @offer: Out: the nearest such terms

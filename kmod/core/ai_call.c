@@ -82,7 +82,7 @@ static int ai_ioctl_info(struct ai_call *call, struct ai_info *arg)
 {
 	arg->abi_major = AI_ABI_MAJOR;
 	arg->abi_minor = AI_ABI_MINOR;
-	arg->features = AI_FEATURE_CONTRACTS;
+	arg->features = AI_FEATURE_CONTRACTS | AI_FEATURE_FALLBACK;
 	arg->page_size = PAGE_SIZE;
 	arg->nr_devices = ai_device_count();
 	arg->max_tensors = AI_MAX_TENSORS;

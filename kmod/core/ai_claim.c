@@ -146,6 +146,45 @@ int ai_contract_claim(struct ai_contract *contract, struct ai_refusal *why, stru
 	if (why->term == AI_TERM_RATE) {
 		why->needed = ai_rate_millionths(why->needed) + 1;
 		why->available = ai_rate_millionths(why->available);
+		if (contract->terms.share)
+			why->term = AI_TERM_SHARE;
 	}
 	return -EDQUOT;
+}
+
+/* ---- bandwidth ---- */
+
+int ai_contract_hold_bandwidth(struct ai_contract *contract, struct ai_refusal *why)
+{
+	struct ai_device *adev = contract->adev;
+	u64 asked = contract->terms.bandwidth, left;
+
+	lockdep_assert_held(&contract->lock);
+	mutex_lock(&adev->claims_lock);
+	left = adev->bandwidth - adev->bandwidth_promised;
+	if (asked <= left) {
+		WRITE_ONCE(adev->bandwidth_promised, adev->bandwidth_promised + asked);
+		contract->bandwidth = asked;
+	}
+	mutex_unlock(&adev->claims_lock);
+	if (asked <= left)
+		return 0;
+	why->device = adev->id;
+	why->term = AI_TERM_BANDWIDTH;
+	why->needed = asked;
+	why->available = left;
+	return -EDQUOT;
+}
+
+void ai_contract_free_bandwidth(struct ai_contract *contract)
+{
+	struct ai_device *adev = contract->adev;
+
+	lockdep_assert_held(&contract->lock);
+	if (!contract->bandwidth)
+		return;
+	mutex_lock(&adev->claims_lock);
+	WRITE_ONCE(adev->bandwidth_promised, adev->bandwidth_promised - contract->bandwidth);
+	mutex_unlock(&adev->claims_lock);
+	contract->bandwidth = 0;
 }

@@ -25,6 +25,8 @@ static void ai_contract_free(struct ai_contract *contract)
 	ai_sla_exit(contract);
 	kfree(contract->ghost);
 	mutex_destroy(&contract->lock);
+	ai_model_put(contract->model);
+	ai_model_put(contract->fallback);
 	if (contract->adev)
 		ai_device_put(contract->adev);
 	kfree(contract);
@@ -62,6 +64,7 @@ void ai_contract_let_go(struct ai_contract *contract)
 	}
 	if (contract->claimed)
 		ai_contract_unclaim(contract);
+	ai_contract_free_bandwidth(contract);
 }
 
 /* When it was used last, as of @now; @now, if it is in use. */
@@ -91,7 +94,11 @@ static void ai_contract_lapse_work(struct work_struct *work)
 		contract->state = AI_CONTRACT_LAPSED;
 		ai_contract_let_go(contract);
 		ai_contract_budget_freed();
-		ai_sla_event(contract, AI_EVENT_LAPSED, 0, idle, limit);
+		ai_sla_event(contract, &(struct ai_event){
+			.kind = AI_EVENT_LAPSED,
+			.found = idle,
+			.limit = limit,
+		});
 	} else {
 		queue_delayed_work(ai_wq, &contract->lapse_work,
 				   nsecs_to_jiffies(limit - idle) + 1);
@@ -127,8 +134,9 @@ int ai_contract_register(struct ai_contract *contract)
 	if (adev) {
 		spin_lock_irqsave(&adev->lock, flags);
 		present = ai_device_present(adev);
+		contract->told = adev->watch.round;
 		if (present)
-			list_add(&contract->device_node, &adev->contracts);
+			list_add_tail(&contract->device_node, &adev->contracts);
 		spin_unlock_irqrestore(&adev->lock, flags);
 	}
 	if (!present) {
@@ -195,6 +203,7 @@ struct ai_contract *ai_contract_new(const struct ai_contract_create *arg)
 	contract->uid = current_euid();
 	contract->terms = arg->terms;
 	INIT_LIST_HEAD(&contract->device_node);
+	INIT_LIST_HEAD(&contract->pending);
 	mutex_init(&contract->lock);
 	atomic_set(&contract->running, 0);
 	INIT_DELAYED_WORK(&contract->lapse_work, ai_contract_lapse_work);
@@ -286,18 +295,6 @@ struct ai_region *ai_contract_alloc(struct ai_call *call, struct ai_contract *co
 	region = ai_region_create_reserved(call, reserve, bytes, perm, cache);
 	ai_reserve_put(reserve);
 	return region;
-}
-
-/* The device went or failed for good. Any context. */
-void ai_contract_device_lost(struct ai_device *adev)
-{
-	struct ai_contract *contract;
-	unsigned long flags;
-
-	spin_lock_irqsave(&adev->lock, flags);
-	list_for_each_entry(contract, &adev->contracts, device_node)
-		ai_sla_event(contract, AI_EVENT_DEVICE_LOST, 0, 0, 0);
-	spin_unlock_irqrestore(&adev->lock, flags);
 }
 
 /* ---- queries ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shared by ai_contract.c, ai_contract_create.c, ai_claim.c and ai_sla.c. */
+/* Shared by ai_contract*.c, ai_claim.c, ai_fallback.c, ai_share.c, ai_sla.c and ai_watch.c. */
 #ifndef AI_CONTRACT_H
 #define AI_CONTRACT_H
 
@@ -33,6 +33,13 @@ struct ai_ghost {
  * @fuse: &enum ai_fuse
  * @fuse_until: when an open fuse lets a probe through
  * @bad: requests running that failed or were far too late
+ * @bytes_tat: when the next request would come if they moved as much as the terms say
+ * @breaches: requests running that broke a term or failed, on the contract's device
+ * @breach: the last of them: term, found and limit
+ * @moved: &enum ai_term because of which requests go to the fallback, or 0
+ * @moved_until: when one is tried on the contract's device again
+ * @trial: one is under way
+ * @throttled: results since the device began to slow itself down
  * @latencies: how many took how long; NULL until there is a request
  * @counts: what AI_CONTRACT_QUERY says
  * @sequence: of the last event
@@ -46,9 +53,17 @@ struct ai_sla {
 	enum ai_fuse fuse;
 	s64 fuse_until;
 	u32 bad;
+	s64 bytes_tat;
+	u32 breaches;
+	struct ai_event breach;
+	u32 moved;
+	s64 moved_until;
+	bool trial;
+	u64 throttled;
 	u32 *latencies;
 	struct {
 		u64 jobs, failed, met, violated, excess, overruns, refused;
+		u64 degraded, throttled;
 		u64 queue_ns, run_ns, energy_uj, bytes, latency_max_ns;
 	} counts;
 	u64 sequence;
@@ -69,9 +84,16 @@ struct ai_sla {
  * @adev: the device of the terms, or NULL
  * @claim: what is asked of it, if there is a latency
  * @ghost: what becomes of @claim, allocated when it is admitted
+ * @model: whose requests may go to @fallback, or NULL
+ * @fallback: what stands in for it, or NULL
  * @device_node: &ai_device.contracts, under its lock
+ * @told: &ai_watch.round that it has heard of, under that lock, with what follows
+ * @share_at: when the next of @pending has its turn
+ * @share_node: &ai_device.shares, while there are some
+ * @pending: jobs that wait for the share, see ai_share.c
  * @lock: what follows
  * @state: &enum ai_contract_state
+ * @bandwidth: of the device's, that is held
  * @claimed: @claim is admitted; also read without the lock
  * @reserve: the reservations, NULL once they are let go
  * @used_at: when it was last used; without a lock
@@ -91,9 +113,16 @@ struct ai_contract {
 	struct ai_device *adev;
 	struct ai_claim claim;
 	struct ai_ghost *ghost;
+	struct ai_model *model;
+	struct ai_model *fallback;
 	struct list_head device_node;
+	u32 told;
+	s64 share_at;
+	struct rb_node share_node;
+	struct list_head pending;
 	struct mutex lock; /* all below */
 	enum ai_contract_state state;
+	u64 bandwidth;
 	bool claimed;
 	struct ai_reserve *reserve[AI_MAX_CONTRACT_MEMORY];
 	s64 used_at;
@@ -127,12 +156,24 @@ bool ai_device_present(const struct ai_device *adev);
 int ai_contract_claim(struct ai_contract *contract, struct ai_refusal *why,
 		      struct ai_claim *offer);
 void ai_contract_unclaim(struct ai_contract *contract);
+int ai_contract_hold_bandwidth(struct ai_contract *contract, struct ai_refusal *why);
+void ai_contract_free_bandwidth(struct ai_contract *contract);
+
+/* ai_fallback.c */
+int ai_fallback_check(struct ai_call *call, struct ai_contract *contract);
+int ai_fallback_precision(struct ai_call *call, const struct ai_contract *contract,
+			  const struct ai_model *model);
+void ai_fallback_begin(struct ai_contract *contract, struct ai_job *job);
+void ai_fallback_judge(struct ai_contract *contract, const struct ai_job *job, bool good);
+void ai_fallback_no_trial(struct ai_contract *contract, const struct ai_job *job);
 
 /* ai_sla.c */
 void ai_sla_init(struct ai_contract *contract);
 void ai_sla_exit(struct ai_contract *contract);
-void ai_sla_event(struct ai_contract *contract, enum ai_event_kind kind, u64 job, u64 found,
-		  u64 limit);
+void ai_sla_note(struct ai_contract *contract, const struct ai_event *event);
+void ai_sla_event(struct ai_contract *contract, const struct ai_event *event);
+void ai_sla_wake(struct ai_contract *contract);
+bool ai_job_own_fault(const struct ai_job *job);
 void ai_sla_fill(struct ai_contract *contract, struct ai_contract_info *info);
 u32 ai_sla_peek(struct ai_contract *contract, u64 after, struct ai_event *events, u32 capacity);
 bool ai_sla_fuse_reset(struct ai_contract *contract);

@@ -12,6 +12,9 @@
 #define AI_DEFAULT_FUSE_NS (300 * NSEC_PER_SEC)
 /* 104 days: far enough for anybody, and near enough for jiffies. */
 #define AI_MAX_WAIT_NS BIT_ULL(53)
+#define AI_WHOLE_SHARE 1000000U
+/* Within such a time a share is given, if one request does not take longer. */
+#define AI_SHARE_NS (100 * NSEC_PER_MSEC)
 #define AI_MIN_LAPSE_NS (10 * NSEC_PER_MSEC)
 /* Who waits looks again after so long: not all that is freed is announced. */
 #define AI_BUDGET_POLL_NS NSEC_PER_SEC
@@ -63,6 +66,8 @@ static int ai_contract_admit(struct ai_contract *contract, struct ai_refusal *wh
 	/* What is cheap to find out first. */
 	if (contract->claim.deadline_ns)
 		ret = ai_contract_claim(contract, why, offer);
+	if (contract->terms.bandwidth && !ret)
+		ret = ai_contract_hold_bandwidth(contract, why);
 	for (i = 0; i < contract->nr_memory && !ret; i++)
 		ret = ai_contract_reserve(contract, i, why);
 	if (ret)
@@ -97,6 +102,14 @@ static int ai_refusal_fail(struct ai_call *call, const struct ai_refusal *why, i
 		return ai_fail(call, error,
 			       "service_ns by period_ns would take device %u to %llu millionths of its time, contracts may have %llu",
 			       why->device, why->needed, why->available);
+	case AI_TERM_SHARE:
+		return ai_fail(call, error,
+			       "share would take device %u to %llu millionths of its time, contracts may have %llu",
+			       why->device, why->needed, why->available);
+	case AI_TERM_BANDWIDTH:
+		return ai_fail(call, error,
+			       "bandwidth is %llu bytes a second, device %u has %llu that are not promised",
+			       why->needed, why->device, why->available);
 	default:
 		return ai_fail(call, error,
 			       "latency_ns: on device %u what is due after %llu ns would take up to %llu ns",
@@ -135,11 +148,33 @@ static int ai_contract_admit_until(struct ai_contract *contract, s64 until,
 
 /* ---- AI_CONTRACT_CREATE ---- */
 
+static int ai_terms_check_fallback(struct ai_call *call, const struct ai_terms *terms)
+{
+	const u32 known = AI_TERMS_CRITICAL | AI_TERMS_DEGRADE;
+
+	if (terms->flags & ~known)
+		return ai_fail(call, -EINVAL, "flags of the terms are 0x%x, known bits are 0x%x",
+			       terms->flags, known);
+	if (terms->fallback > AI_FALLBACK_ALLOW)
+		return ai_fail(call, -EINVAL, "fallback is %u, the highest known is %u",
+			       terms->fallback, AI_FALLBACK_ALLOW);
+	if (terms->fallback && (!terms->model || !terms->fallback_model))
+		return ai_fail(call, -EINVAL,
+			       "fallback is %u, it needs model and fallback_model, which are %u and %u",
+			       terms->fallback, terms->model, terms->fallback_model);
+	if (!terms->fallback && (terms->fallback_model || terms->flags))
+		return ai_fail(call, -EINVAL,
+			       "fallback is 0 (forbid), with it fallback_model and flags must be 0, too; they are %u and 0x%x",
+			       terms->fallback_model, terms->flags);
+	return 0;
+}
+
 static int ai_terms_check(struct ai_call *call, const struct ai_terms *terms)
 {
 	bool needs_device = terms->latency_ns || terms->period_ns || terms->service_ns ||
 			    terms->energy_uj || terms->fuse_ns || terms->model ||
-			    terms->burst || terms->power_mw;
+			    terms->burst || terms->power_mw || terms->bandwidth || terms->share ||
+			    terms->precision || terms->fallback;
 
 	if (terms->reserved)
 		return ai_fail(call, -EINVAL, "reserved of the terms is 0x%x, it must be 0",
@@ -161,7 +196,17 @@ static int ai_terms_check(struct ai_call *call, const struct ai_terms *terms)
 	if (!terms->latency_ns && (terms->period_ns || terms->burst))
 		return ai_fail(call, -EINVAL,
 			       "latency_ns is 0, with it period_ns and burst must be 0, too");
-	return 0;
+	if (terms->share > AI_WHOLE_SHARE)
+		return ai_fail(call, -EINVAL, "share is %u, the whole is %u", terms->share,
+			       AI_WHOLE_SHARE);
+	if (terms->share && terms->latency_ns)
+		return ai_fail(call, -EINVAL,
+			       "share is %u and latency_ns %llu, a contract has one of them",
+			       terms->share, terms->latency_ns);
+	if (terms->precision > AI_PRECISION_FP64)
+		return ai_fail(call, -EINVAL, "precision is %u, the highest known is %u",
+			       terms->precision, AI_PRECISION_FP64);
+	return ai_terms_check_fallback(call, terms);
 }
 
 static int ai_contract_read_memory(struct ai_call *call, struct ai_contract *contract, u64 user,
@@ -240,6 +285,10 @@ static int ai_contract_find_device(struct ai_call *call, struct ai_contract *con
 	if (!(contract->adev->properties & AI_DEVICE_F_MODELS))
 		return ai_fail(call, -EOPNOTSUPP, "device is %u, %s runs no models", device,
 			       dev_name(&contract->adev->dev));
+	if (contract->terms.bandwidth && !contract->adev->bandwidth)
+		return ai_fail(call, -EOPNOTSUPP,
+			       "bandwidth is %llu, %s does not say how much it can move",
+			       contract->terms.bandwidth, dev_name(&contract->adev->dev));
 	return 0;
 }
 
@@ -247,27 +296,45 @@ static int ai_contract_find_device(struct ai_call *call, struct ai_contract *con
 static int ai_contract_service(struct ai_call *call, struct ai_contract *contract)
 {
 	struct ai_terms *terms = &contract->terms;
-	struct ai_model *model;
 	u64 measured;
-	int ret = 0;
 
-	if (!terms->model)
-		return 0;
-	model = ai_model_lookup(call, terms->model);
-	if (IS_ERR(model))
-		return PTR_ERR(model);
-	measured = READ_ONCE(model->longest_ns);
-	if (model->adev != contract->adev)
-		ret = ai_fail(call, -EINVAL, "model is %u (%s), which is on %s and not on %s",
-			      terms->model, model->name, dev_name(&model->adev->dev),
-			      dev_name(&contract->adev->dev));
-	else if (!measured && !terms->service_ns)
-		ret = ai_fail(call, -EINVAL,
-			      "service_ns is 0 and model %u (%s) has not run yet, so that its time is not known",
-			      terms->model, model->name);
-	ai_model_put(model);
-	terms->service_ns = max(terms->service_ns, measured);
-	return ret;
+	if (contract->model) {
+		measured = READ_ONCE(contract->model->longest_ns);
+		if (!measured && !terms->service_ns)
+			return ai_fail(call, -EINVAL,
+				       "service_ns is 0 and model %u (%s) has not run yet, so that its time is not known",
+				       terms->model, contract->model->name);
+		terms->service_ns = max(terms->service_ns, measured);
+	}
+	if (!terms->service_ns)
+		return ai_fail(call, -EINVAL,
+			       "service_ns is 0 and there is no model, so that the time of a request is not known");
+	return 0;
+}
+
+/* The share as a claim: one request each time that it has paid for one. */
+static int ai_contract_claim_share(struct ai_call *call, struct ai_contract *contract)
+{
+	const struct ai_terms *terms = &contract->terms;
+	const u64 high = (1ULL << AI_LOGLIN_HIGH) - 1;
+	struct ai_claim *claim = &contract->claim;
+	u64 period;
+
+	if (terms->service_ns > high)
+		return ai_fail(call, -EINVAL, "service_ns is %llu, the most is %llu",
+			       terms->service_ns, high);
+	period = DIV64_U64_ROUND_UP(terms->service_ns * AI_WHOLE_SHARE, terms->share);
+	if (period > high)
+		return ai_fail(call, -EINVAL,
+			       "share is %u millionths, with it one request of %llu ns takes %llu ns, the most is %llu",
+			       terms->share, terms->service_ns, period, high);
+	*claim = (struct ai_claim){
+		.service_ns = terms->service_ns,
+		.period_ns = period,
+		.deadline_ns = max(period, (u64)AI_SHARE_NS),
+		.burst = 1,
+	};
+	return 0;
 }
 
 static int ai_contract_make_claim(struct ai_call *call, struct ai_contract *contract)
@@ -275,10 +342,15 @@ static int ai_contract_make_claim(struct ai_call *call, struct ai_contract *cont
 	struct ai_terms *terms = &contract->terms;
 	const u64 low = 1ULL << AI_LOGLIN_LOW, high = (1ULL << AI_LOGLIN_HIGH) - 1;
 	struct ai_claim *claim = &contract->claim;
-	int ret = ai_contract_service(call, contract);
+	int ret;
 
-	if (ret || !terms->latency_ns)
+	if (!terms->latency_ns && !terms->share)
+		return 0;
+	ret = ai_contract_service(call, contract);
+	if (ret)
 		return ret;
+	if (terms->share)
+		return ai_contract_claim_share(call, contract);
 	terms->burst = terms->burst ?: 1;
 	*claim = (struct ai_claim){
 		.service_ns = terms->service_ns,
@@ -292,9 +364,6 @@ static int ai_contract_make_claim(struct ai_call *call, struct ai_contract *cont
 	if (terms->latency_ns < low || terms->latency_ns > high)
 		return ai_fail(call, -EINVAL, "latency_ns is %llu, it can be %llu to %llu",
 			       terms->latency_ns, low, high);
-	if (!terms->service_ns)
-		return ai_fail(call, -EINVAL,
-			       "service_ns is 0 and there is no model, so that the time of a request is not known");
 	if (terms->service_ns > terms->latency_ns)
 		return ai_fail(call, -EINVAL,
 			       "latency_ns is %llu, less than service_ns of one request, %llu",
@@ -318,6 +387,8 @@ static int ai_contract_check(struct ai_call *call, struct ai_contract *contract,
 		ret = ai_contract_check_homes(call, contract);
 	if (!ret)
 		ret = ai_contract_find_device(call, contract);
+	if (!ret)
+		ret = ai_fallback_check(call, contract);
 	if (!ret)
 		ret = ai_contract_make_claim(call, contract);
 	if (!ret && contract->terms.fuse_ns == 0 && contract->adev)
@@ -350,12 +421,27 @@ static int ai_create_check(struct ai_call *call, const struct ai_contract_create
 static void ai_create_answer(struct ai_contract_create *arg, const struct ai_contract *contract,
 			     const struct ai_refusal *why, const struct ai_claim *offer)
 {
+	u64 others;
+
 	arg->answer = AI_ANSWER_REFUSED;
 	arg->term = why->term;
 	arg->device = why->device;
 	arg->needed = why->needed;
 	arg->available = why->available;
-	if ((why->term != AI_TERM_RATE && why->term != AI_TERM_LATENCY) || !offer->deadline_ns)
+	if (why->term == AI_TERM_BANDWIDTH && why->available) {
+		arg->offered = 1;
+		arg->offer = contract->terms;
+		arg->offer.bandwidth = why->available;
+	}
+	/* Less what is lost in rounding. */
+	others = why->needed + 2 - contract->terms.share;
+	if (why->term == AI_TERM_SHARE && why->available > others) {
+		arg->offered = 1;
+		arg->offer = contract->terms;
+		arg->offer.share = why->available - others;
+	}
+	if ((why->term != AI_TERM_RATE && why->term != AI_TERM_LATENCY) || !offer->deadline_ns ||
+	    contract->terms.share)
 		return;
 	arg->offered = 1;
 	arg->offer = contract->terms;
@@ -436,7 +522,7 @@ int ai_ioctl_contract_renew(struct ai_call *call, struct ai_contract_renew *arg)
 		ret = ai_contract_admit(contract, &why, NULL);
 		if (!ret) {
 			contract->state = AI_CONTRACT_ACTIVE;
-			ai_sla_event(contract, AI_EVENT_RENEWED, 0, 0, 0);
+			ai_sla_event(contract, &(struct ai_event){ .kind = AI_EVENT_RENEWED });
 			ai_contract_watch(contract);
 		}
 	}

@@ -98,6 +98,8 @@ struct ai_device *ai_device_alloc(struct device *parent)
 	INIT_WORK(&adev->kick_work, ai_sched_kick_work);
 	mutex_init(&adev->claims_lock);
 	INIT_LIST_HEAD(&adev->contracts);
+	adev->shares = RB_ROOT_CACHED;
+	ai_watch_init(adev);
 	INIT_LIST_HEAD(&adev->ghosts);
 	mutex_init(&adev->objects_lock);
 	INIT_LIST_HEAD(&adev->as_list);
@@ -183,6 +185,7 @@ int ai_device_register(struct ai_device *adev)
 	device_del(&adev->dev);
 free_number:
 	__clear_bit(adev->id, ai_numbers);
+	ai_watch_stop(adev);
 unlock:
 	mutex_unlock(&ai_devices_lock);
 	return ret;
@@ -218,7 +221,7 @@ void ai_device_unplug(struct ai_device *adev)
 	WRITE_ONCE(adev->unplugged, true);
 	spin_unlock_irqrestore(&adev->lock, flags);
 	wake_up_all(&adev->ready);
-	ai_contract_device_lost(adev);
+	ai_watch_end(adev);
 	ai_sched_fail_queue(adev, -ENODEV, "the device was removed before the job began");
 
 	/* Jobs that were given to the driver first, so that all that is left can go. */
@@ -271,7 +274,7 @@ void ai_device_set_health(struct ai_device *adev, enum ai_health health)
 		return;
 	wake_up_all(&adev->ready);
 	if (health == AI_HEALTH_FAILED) {
-		ai_contract_device_lost(adev);
+		ai_watch_lost(adev);
 		ai_sched_fail_queue(adev, -ENODEV,
 				    "the device failed and could not be recovered");
 	} else {
@@ -451,8 +454,10 @@ void ai_device_read_sensors(struct ai_device *adev, struct ai_sensors *sensors)
 	/* The operations are the driver's, which goes when it is not entered. */
 	if (!ai_device_enter(adev, &idx))
 		return;
-	if (adev->ops->sensors)
+	if (adev->ops->sensors) {
 		adev->ops->sensors(adev, sensors);
+		ai_device_report(adev, sensors);
+	}
 	ai_device_exit(adev, idx);
 }
 
@@ -518,6 +523,8 @@ int ai_ioctl_device_info(struct ai_call *call, struct ai_device_info *arg)
 	arg->temp_throttle_mc = adev->temp_throttle_mc;
 	arg->power_limit_mw = adev->power_limit_mw;
 	arg->clock_max_mhz = adev->clock_max_mhz;
+	arg->bandwidth = adev->bandwidth;
+	arg->reserved_bandwidth = READ_ONCE(adev->bandwidth_promised);
 	strscpy_pad(arg->name, dev_name(&adev->dev));
 	strscpy_pad(arg->product, adev->product);
 	strscpy_pad(arg->bus, adev->bus);

@@ -259,7 +259,6 @@ struct ai_region *ai_contract_alloc(struct ai_call *call, struct ai_contract *co
 int ai_contract_begin(struct ai_call *call, struct ai_job *job, struct ai_contract *contract);
 void ai_contract_abandon(struct ai_job *job);
 void ai_contract_job_done(struct ai_job *job);
-void ai_contract_device_lost(struct ai_device *adev);
 void ai_device_free_ghosts(struct ai_device *adev);
 void ai_contract_budget_freed(void);
 int ai_ioctl_contract_create(struct ai_call *call, struct ai_contract_create *arg);
@@ -268,6 +267,26 @@ int ai_ioctl_contract_renew(struct ai_call *call, struct ai_contract_renew *arg)
 int ai_ioctl_fuse_reset(struct ai_call *call, struct ai_fuse_reset *arg);
 int ai_ioctl_contract_events(struct ai_call *call, struct ai_contract_events *arg);
 void ai_contracts_exit(void);
+
+/* ---- ai_fallback.c ---- */
+
+struct ai_model *ai_fallback_route(struct ai_call *call, struct ai_contract *contract,
+				   struct ai_model *model, u32 *moved);
+struct ai_model *ai_fallback_again(struct ai_contract *contract, struct ai_job *job, int error,
+				   u32 *moved);
+
+/* ---- ai_share.c ---- */
+
+void ai_share_wait(struct ai_job *job);
+void ai_share_leave(struct ai_job *job);
+void ai_share_promote(struct ai_device *adev, ktime_t now);
+
+/* ---- ai_watch.c ---- */
+
+void ai_watch_init(struct ai_device *adev);
+void ai_watch_lost(struct ai_device *adev);
+void ai_watch_stop(struct ai_device *adev);
+void ai_watch_end(struct ai_device *adev);
 
 /* ---- ai_mmap.c ---- */
 
@@ -314,7 +333,10 @@ enum ai_job_state {
 	AI_JOB_DONE,
 };
 
+bool ai_job_overlaps(const struct ai_job *job);
+void ai_job_count(struct ai_job *job);
 void ai_job_uncount(struct ai_job *job);
+void ai_queue_claim(struct ai_device *adev, struct ai_job *job, s64 due_ns);
 void ai_sched_submit(struct ai_job *job);
 bool ai_sched_abort(struct ai_job *job, int error);
 void ai_sched_kick(struct ai_device *adev);

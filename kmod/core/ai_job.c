@@ -217,8 +217,6 @@ static int ai_job_read_tensors(struct ai_call *call, struct ai_job *job, u64 use
 
 static int ai_infer_check(struct ai_call *call, const struct ai_infer *arg)
 {
-	if (arg->moved)
-		return ai_fail(call, -EINVAL, "moved is %u, it must be 0", arg->moved);
 	if (arg->contract && !(arg->hdr.flags & AI_INFER_CONTRACT))
 		return ai_fail(call, -EINVAL,
 			       "contract is %d, without AI_INFER_CONTRACT it must be 0",
@@ -272,7 +270,6 @@ static int ai_model_check(struct ai_call *call, struct ai_model *model, const st
 
 /* ---- the call ---- */
 
-/* Takes over the reference to the model. */
 static struct ai_job *ai_job_create(struct ai_call *call, struct ai_model *model,
 				    const struct ai_infer *arg)
 {
@@ -280,12 +277,11 @@ static struct ai_job *ai_job_create(struct ai_call *call, struct ai_model *model
 	struct ai_job *job;
 
 	job = kzalloc(struct_size(job, tensor, count), GFP_KERNEL_ACCOUNT);
-	if (!job) {
-		ai_model_put(model);
+	if (!job)
 		return ERR_PTR(ai_fail(call, -ENOMEM, "the system has no memory for a job"));
-	}
 
 	kref_init(&job->ref);
+	kref_get(&model->ref);
 	job->model = model;
 	job->adev = ai_device_get(model->adev);
 	job->id = atomic64_inc_return(&ai_job_ids);
@@ -298,6 +294,7 @@ static struct ai_job *ai_job_create(struct ai_call *call, struct ai_model *model
 	INIT_LIST_HEAD(&job->driver_node);
 	INIT_LIST_HEAD(&job->file_node);
 	INIT_LIST_HEAD(&job->inflight_node);
+	INIT_LIST_HEAD(&job->share_node);
 	init_completion(&job->done);
 	return job;
 }
@@ -518,33 +515,23 @@ static int ai_job_result(struct ai_call *call, struct ai_job *job, u64 outputs)
 	return 0;
 }
 
-static int ai_job_join_contract(struct ai_call *call, struct ai_job *job, int fd)
-{
-	struct ai_contract *contract = ai_contract_get_fd(call, fd);
-	int ret;
-
-	if (IS_ERR(contract))
-		return PTR_ERR(contract);
-	ret = ai_contract_begin(call, job, contract);
-	ai_contract_put(contract);
-	return ret;
-}
-
 static void ai_job_fill_service(const struct ai_job *job, struct ai_infer *arg)
 {
 	arg->latency_ns = ktime_to_ns(ktime_sub(job->ended, job->submitted));
 	arg->service = job->service;
 	arg->broken = job->broken;
 	arg->energy_uj = job->energy_uj;
+	arg->moved = job->moved;
 }
 
-static int ai_job_run(struct ai_call *call, struct ai_job *job, struct ai_infer *arg)
+static int ai_job_run(struct ai_call *call, struct ai_job *job, struct ai_contract *contract,
+		      struct ai_infer *arg)
 {
 	struct ai_file *file = call->file;
 	int ret;
 
-	if (arg->hdr.flags & AI_INFER_CONTRACT) {
-		ret = ai_job_join_contract(call, job, arg->contract);
+	if (contract) {
+		ret = ai_contract_begin(call, job, contract);
 		if (ret)
 			return ret;
 	}
@@ -563,18 +550,70 @@ static int ai_job_run(struct ai_call *call, struct ai_job *job, struct ai_infer 
 	ai_job_fill_record(job, &arg->record, !ret);
 	if (!ret)
 		ai_job_fill_service(job, arg);
+	job->waited_for = !ret;
 	return ret ?: ai_job_result(call, job, arg->outputs);
+}
+
+/*
+ * Run @model for the caller. When its device has failed the request and the contract
+ * says that it runs elsewhere then, @again is set to where.
+ */
+static int ai_infer_on(struct ai_call *call, struct ai_infer *arg, struct ai_contract *contract,
+		       struct ai_model *model, u32 *moved, struct ai_model **again)
+{
+	struct ai_job *job;
+	int ret;
+
+	*again = NULL;
+	ret = ai_model_check(call, model, arg);
+	if (ret)
+		return ret;
+	job = ai_job_create(call, model, arg);
+	if (IS_ERR(job))
+		return PTR_ERR(job);
+	job->moved = *moved;
+
+	ret = ai_job_read_tensors(call, job, arg->inputs, arg->nr_inputs, true);
+	if (!ret)
+		ret = ai_job_read_tensors(call, job, arg->outputs, arg->nr_outputs, false);
+	if (!ret)
+		ret = ai_job_map(call, job, arg->timeout_ns);
+	if (!ret)
+		ret = ai_job_run(call, job, contract, arg);
+	if (ret && contract)
+		*again = ai_fallback_again(contract, job, ret, moved);
+	kref_put(&job->ref, ai_job_release_now);
+	return ret;
+}
+
+static int ai_infer_under(struct ai_call *call, struct ai_infer *arg,
+			  struct ai_contract *contract, struct ai_model *model)
+{
+	struct ai_model *again;
+	u32 moved = 0;
+	int ret;
+
+	if (contract)
+		model = ai_fallback_route(call, contract, model, &moved);
+	if (IS_ERR(model))
+		return PTR_ERR(model);
+	ret = ai_infer_on(call, arg, contract, model, &moved, &again);
+	/* Once: what runs on the fallback is not moved again. */
+	if (again)
+		ret = ai_infer_on(call, arg, contract, again, &moved, &again);
+	return ret;
 }
 
 int ai_ioctl_infer(struct ai_call *call, struct ai_infer *arg)
 {
+	struct ai_contract *contract = NULL;
 	struct ai_model *model;
-	struct ai_job *job;
 	int ret;
 
 	memset(&arg->record, 0, sizeof(arg->record));
 	arg->service = AI_SERVICE_NONE;
 	arg->broken = 0;
+	arg->moved = 0;
 	arg->latency_ns = 0;
 	arg->energy_uj = 0;
 	ret = ai_infer_check(call, arg);
@@ -583,23 +622,16 @@ int ai_ioctl_infer(struct ai_call *call, struct ai_infer *arg)
 	model = ai_model_lookup(call, arg->model);
 	if (IS_ERR(model))
 		return PTR_ERR(model);
-	ret = ai_model_check(call, model, arg);
-	if (ret) {
+	if (arg->hdr.flags & AI_INFER_CONTRACT)
+		contract = ai_contract_get_fd(call, arg->contract);
+	if (IS_ERR(contract)) {
 		ai_model_put(model);
-		return ret;
+		return PTR_ERR(contract);
 	}
-	job = ai_job_create(call, model, arg);
-	if (IS_ERR(job))
-		return PTR_ERR(job);
-
-	ret = ai_job_read_tensors(call, job, arg->inputs, arg->nr_inputs, true);
-	if (!ret)
-		ret = ai_job_read_tensors(call, job, arg->outputs, arg->nr_outputs, false);
-	if (!ret)
-		ret = ai_job_map(call, job, arg->timeout_ns);
-	if (!ret)
-		ret = ai_job_run(call, job, arg);
-	kref_put(&job->ref, ai_job_release_now);
+	ret = ai_infer_under(call, arg, contract, model);
+	if (contract)
+		ai_contract_put(contract);
+	ai_model_put(model);
 	return ret;
 }
 

@@ -44,6 +44,8 @@ static void ai_queue_add(struct ai_device *adev, struct ai_job *job)
 	job->state = AI_JOB_QUEUED;
 	rb_add_cached(&job->queue_node, &adev->queue, ai_job_less);
 	adev->nr_queued++;
+	if (job->shared && !job->claimed)
+		ai_share_wait(job);
 }
 
 static void ai_queue_del(struct ai_device *adev, struct ai_job *job)
@@ -51,6 +53,18 @@ static void ai_queue_del(struct ai_device *adev, struct ai_job *job)
 	lockdep_assert_held(&adev->lock);
 	rb_erase_cached(&job->queue_node, &adev->queue);
 	adev->nr_queued--;
+	if (job->shared)
+		ai_share_leave(job);
+}
+
+/* A job that waits has a claim from now on. */
+void ai_queue_claim(struct ai_device *adev, struct ai_job *job, s64 due_ns)
+{
+	lockdep_assert_held(&adev->lock);
+	rb_erase_cached(&job->queue_node, &adev->queue);
+	job->claimed = true;
+	job->due_ns = due_ns;
+	rb_add_cached(&job->queue_node, &adev->queue, ai_job_less);
 }
 
 static void ai_inflight_add(struct ai_device *adev, struct ai_job *job, ktime_t now)
@@ -88,6 +102,14 @@ static bool ai_job_wants_room(struct ai_job *job)
 			return true;
 	}
 	return false;
+}
+
+/* Under ai_device.lock: it is one of those that have a claim. */
+void ai_job_count(struct ai_job *job)
+{
+	lockdep_assert_held(&job->adev->lock);
+	job->counted = true;
+	job->adev->nr_claimed_jobs++;
 }
 
 /* Under ai_device.lock: it is no longer one of those that have a claim. */
@@ -174,6 +196,7 @@ static struct ai_job *ai_sched_next(struct ai_device *adev, struct ai_job **expi
 	if (adev->nr_inflight >= ai_sched_depth(adev) || adev->unplugged ||
 	    adev->health > AI_HEALTH_THROTTLED)
 		return NULL;
+	ai_share_promote(adev, ktime_get());
 	node = rb_first_cached(&adev->queue);
 	if (!node)
 		return NULL;
@@ -331,7 +354,7 @@ void ai_job_done(struct ai_job *job, const struct ai_job_result *result)
 }
 EXPORT_SYMBOL_GPL(ai_job_done);
 
-static bool ai_job_overlaps(const struct ai_job *job)
+bool ai_job_overlaps(const struct ai_job *job)
 {
 	u32 i, j;
 

@@ -34,31 +34,37 @@ void ai_sla_exit(struct ai_contract *contract)
 
 /* ---- events ---- */
 
-/* Under the lock; ai_sla_wake() follows. */
-static void ai_sla_note(struct ai_contract *contract, enum ai_event_kind kind, u64 job, u64 found,
-			u64 limit)
+/**
+ * ai_sla_note() - record an event under the lock
+ * @contract: the contract
+ * @event: what happened; number, time and device are filled in
+ *
+ * ai_sla_wake() follows without the lock.
+ */
+void ai_sla_note(struct ai_contract *contract, const struct ai_event *event)
 {
 	struct ai_sla *sla = &contract->sla;
-	u64 sequence = ++sla->sequence;
-	u32 device = contract->terms.device;
+	struct ai_event *slot;
+	u64 sequence;
 
 	lockdep_assert_held(&sla->lock);
+	sequence = ++sla->sequence;
 	if (sequence - sla->read > AI_EVENTS_KEPT) {
 		sla->read++;
 		sla->lost++;
 	}
-	sla->event[sequence % AI_EVENTS_KEPT] = (struct ai_event){
-		.sequence = sequence,
-		.time_ns = ktime_get_ns(),
-		.kind = kind,
-		.device = device,
-		.job = job,
-		.found = found,
-		.limit = limit,
-	};
+	slot = &sla->event[sequence % AI_EVENTS_KEPT];
+	*slot = *event;
+	slot->sequence = sequence;
+	slot->time_ns = ktime_get_ns();
+	slot->device = contract->terms.device;
+	if (event->kind == AI_EVENT_THROTTLED)
+		sla->throttled = 0;
+	if (event->kind == AI_EVENT_UNTHROTTLED)
+		slot->jobs = sla->throttled;
 }
 
-static void ai_sla_wake(struct ai_contract *contract)
+void ai_sla_wake(struct ai_contract *contract)
 {
 	wake_up_interruptible_poll(&contract->wait, EPOLLIN | EPOLLRDNORM);
 }
@@ -66,20 +72,16 @@ static void ai_sla_wake(struct ai_contract *contract)
 /**
  * ai_sla_event() - record an event
  * @contract: the contract
- * @kind: &enum ai_event_kind
- * @job: job it is about, 0 if none
- * @found: the value found
- * @limit: the value allowed
+ * @event: as for ai_sla_note()
  *
  * Any context.
  */
-void ai_sla_event(struct ai_contract *contract, enum ai_event_kind kind, u64 job, u64 found,
-		  u64 limit)
+void ai_sla_event(struct ai_contract *contract, const struct ai_event *event)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&contract->sla.lock, flags);
-	ai_sla_note(contract, kind, job, found, limit);
+	ai_sla_note(contract, event);
 	spin_unlock_irqrestore(&contract->sla.lock, flags);
 	ai_sla_wake(contract);
 }
@@ -165,14 +167,19 @@ static void ai_fuse_open(struct ai_contract *contract, u64 job)
 
 	sla->fuse = AI_FUSE_OPEN;
 	sla->fuse_until = ktime_get_ns() + contract->terms.fuse_ns;
-	ai_sla_note(contract, AI_EVENT_FUSE_OPENED, job, sla->bad, contract->terms.fuse_ns);
+	ai_sla_note(contract, &(struct ai_event){
+		.kind = AI_EVENT_FUSE_OPENED,
+		.job = job,
+		.found = sla->bad,
+		.limit = contract->terms.fuse_ns,
+	});
 }
 
 static void ai_fuse_close(struct ai_contract *contract, u64 job)
 {
 	contract->sla.fuse = AI_FUSE_CLOSED;
 	contract->sla.bad = 0;
-	ai_sla_note(contract, AI_EVENT_FUSE_CLOSED, job, 0, 0);
+	ai_sla_note(contract, &(struct ai_event){ .kind = AI_EVENT_FUSE_CLOSED, .job = job });
 }
 
 /* Whether a request may go; as the probe if one is due. */
@@ -189,7 +196,10 @@ static bool ai_fuse_pass(struct ai_contract *contract, struct ai_job *job)
 	}
 	sla->fuse = AI_FUSE_HALF_OPEN;
 	job->probe = true;
-	ai_sla_note(contract, AI_EVENT_FUSE_HALF_OPENED, job->id, 0, 0);
+	ai_sla_note(contract, &(struct ai_event){
+		.kind = AI_EVENT_FUSE_HALF_OPENED,
+		.job = job->id,
+	});
 	return true;
 }
 
@@ -270,10 +280,6 @@ static void ai_device_sample(struct ai_device *adev)
 	if (fresh)
 		return;
 	ai_device_read_sensors(adev, &sensors);
-	spin_lock_irqsave(&adev->lock, flags);
-	adev->sampled_mw = sensors.power_mw;
-	adev->sampled_at = now;
-	spin_unlock_irqrestore(&adev->lock, flags);
 }
 
 /* The next request is expected so much later. */
@@ -297,10 +303,49 @@ static int ai_sla_prepare(struct ai_call *call, struct ai_contract *contract)
 	return 0;
 }
 
+/* Tensor data of a request: its inputs and what its outputs take, or have room for. */
+static u64 ai_job_bytes(struct ai_job *job, bool ended)
+{
+	u64 bytes = 0;
+	u32 i;
+
+	for (i = 0; i < job->nr_inputs; i++)
+		bytes += job->tensor[i].bytes;
+	for (i = 0; i < job->nr_outputs; i++) {
+		const struct ai_job_tensor *out = ai_job_output(job, i);
+
+		bytes += ended ? min(out->needed, out->bytes) : out->bytes;
+	}
+	return bytes;
+}
+
+/* Whether what the contract has moved is paid for at the bandwidth of its terms. */
+static bool ai_sla_bandwidth(struct ai_contract *contract, struct ai_job *job)
+{
+	struct ai_sla *sla = &contract->sla;
+	u64 bandwidth = contract->terms.bandwidth;
+	s64 now = ktime_get_ns();
+	s64 ns = AI_DEBT_NS;
+	u64 bytes;
+
+	lockdep_assert_held(&sla->lock);
+	if (!bandwidth)
+		return true;
+	if (now < sla->bytes_tat)
+		return false;
+	bytes = ai_job_bytes(job, false);
+	/* The quotient of what follows must fit 64 bits. */
+	if (div64_u64(bytes, bandwidth) < AI_DEBT_NS / NSEC_PER_SEC)
+		ns = mul_u64_u64_div_u64(bytes, NSEC_PER_SEC, bandwidth);
+	sla->bytes_tat = now + ns;
+	return true;
+}
+
 /*
  * When the request is due. One that comes sooner than the rate allows has no claim,
  * so that it takes nothing from others: the generic cell rate algorithm of ITU-T
- * I.371, with a tolerance of burst - 1 periods.
+ * I.371, with a tolerance of burst - 1 periods. The turn of one with a share comes
+ * while it waits.
  */
 static void ai_sla_schedule(struct ai_contract *contract, struct ai_job *job)
 {
@@ -310,6 +355,13 @@ static void ai_sla_schedule(struct ai_contract *contract, struct ai_job *job)
 	s64 earliest = sla->tat - (s64)((claim->burst - 1) * claim->period_ns);
 
 	lockdep_assert_held(&sla->lock);
+	job->excess = !ai_sla_bandwidth(contract, job);
+	if (job->excess || !READ_ONCE(contract->claimed))
+		return;
+	if (contract->terms.share) {
+		job->shared = true;
+		return;
+	}
 	job->excess = now < earliest;
 	if (job->excess)
 		return;
@@ -336,15 +388,16 @@ int ai_contract_begin(struct ai_call *call, struct ai_job *job, struct ai_contra
 	s64 left;
 	int ret;
 
-	if (contract->adev && job->adev != contract->adev)
+	if (contract->adev && job->adev != contract->adev && !job->moved)
 		return ai_fail(call, -EINVAL,
 			       "model %s is on %s, the terms of contract %llu (%s) are for %s",
 			       job->model->name, dev_name(&job->adev->dev), contract->id,
 			       contract->name, dev_name(&contract->adev->dev));
-	ret = ai_sla_prepare(call, contract);
-	if (ret)
-		return ret;
-	ret = ai_contract_enter(call, contract);
+	ret = ai_fallback_precision(call, contract, job->model);
+	if (!ret)
+		ret = ai_sla_prepare(call, contract);
+	if (!ret)
+		ret = ai_contract_enter(call, contract);
 	if (ret)
 		return ret;
 	ai_device_sample(job->adev);
@@ -353,15 +406,15 @@ int ai_contract_begin(struct ai_call *call, struct ai_job *job, struct ai_contra
 	spin_lock_irq(&job->adev->lock);
 	spin_lock(&sla->lock);
 	passed = ai_fuse_pass(contract, job);
-	if (passed && READ_ONCE(contract->claimed))
+	if (passed)
+		ai_fallback_begin(contract, job);
+	if (passed && !job->moved)
 		ai_sla_schedule(contract, job);
 	half_open = sla->fuse == AI_FUSE_HALF_OPEN;
 	left = max_t(s64, sla->fuse_until - ktime_get_ns(), 0);
 	spin_unlock(&sla->lock);
-	if (job->claimed) {
-		job->counted = true;
-		job->adev->nr_claimed_jobs++;
-	}
+	if (job->claimed)
+		ai_job_count(job);
 	spin_unlock_irq(&job->adev->lock);
 	if (!passed) {
 		ai_contract_leave(contract);
@@ -386,6 +439,7 @@ void ai_contract_abandon(struct ai_job *job)
 	if (!job->judged) {
 		spin_lock_irqsave(&contract->sla.lock, flags);
 		ai_fuse_probe_again(contract, job);
+		ai_fallback_no_trial(contract, job);
 		spin_unlock_irqrestore(&contract->sla.lock, flags);
 		ai_contract_leave(contract);
 	}
@@ -395,7 +449,7 @@ void ai_contract_abandon(struct ai_job *job)
 /* ---- the end ---- */
 
 /* The caller, or what it gave, is why there is no result: its own time-out, too. */
-static bool ai_job_own_fault(const struct ai_job *job)
+bool ai_job_own_fault(const struct ai_job *job)
 {
 	u64 limit_ns = job->adev->job_timeout_ms * (u64)NSEC_PER_MSEC;
 
@@ -414,22 +468,15 @@ static bool ai_job_own_fault(const struct ai_job *job)
 static void ai_sla_check(struct ai_contract *contract, struct ai_job *job, u64 found, u64 limit,
 			 enum ai_term term, enum ai_event_kind kind)
 {
+	struct ai_event event;
+
 	if (!limit || found <= limit)
 		return;
 	job->broken |= 1U << term;
-	ai_sla_note(contract, kind, job->id, found, limit);
-}
-
-static u64 ai_job_bytes(struct ai_job *job)
-{
-	u64 bytes = 0;
-	u32 i;
-
-	for (i = 0; i < job->nr_inputs; i++)
-		bytes += job->tensor[i].bytes;
-	for (i = 0; i < job->nr_outputs; i++)
-		bytes += min(ai_job_output(job, i)->needed, ai_job_output(job, i)->bytes);
-	return bytes;
+	event = (struct ai_event){ .kind = kind, .job = job->id, .found = found, .limit = limit,
+				   .term = term };
+	contract->sla.breach = event;
+	ai_sla_note(contract, &event);
 }
 
 /* It kept the device for longer than was said: the rest counts like more requests. */
@@ -454,7 +501,7 @@ static void ai_sla_result(struct ai_contract *contract, struct ai_job *job)
 	u64 bad;
 
 	sla->counts.jobs++;
-	sla->counts.bytes += ai_job_bytes(job);
+	sla->counts.bytes += ai_job_bytes(job, true);
 	sla->counts.latency_max_ns = max(sla->counts.latency_max_ns, latency);
 	sla->latencies[ai_loglin_bucket(latency)]++;
 	ai_sla_check(contract, job, job->energy_uj, terms->energy_uj, AI_TERM_ENERGY,
@@ -465,9 +512,16 @@ static void ai_sla_result(struct ai_contract *contract, struct ai_job *job)
 		ai_sla_check(contract, job, latency, terms->latency_ns, AI_TERM_LATENCY,
 			     AI_EVENT_LATENCY);
 
+	if (job->result.throttled) {
+		sla->counts.throttled++;
+		sla->throttled++;
+	}
 	if (job->broken) {
 		job->service = AI_SERVICE_VIOLATED;
 		sla->counts.violated++;
+	} else if (job->moved) {
+		job->service = AI_SERVICE_DEGRADED;
+		sla->counts.degraded++;
 	} else if (job->excess) {
 		job->service = AI_SERVICE_EXCESS;
 		sla->counts.excess++;
@@ -477,6 +531,38 @@ static void ai_sla_result(struct ai_contract *contract, struct ai_job *job)
 	}
 	bad = terms->latency_ns && !job->excess && latency > AI_FUSE_TIMES * terms->latency_ns;
 	ai_fuse_judge(contract, job, bad);
+	if (job->moved && terms->fallback == AI_FALLBACK_WARN)
+		ai_sla_note(contract, &(struct ai_event){
+			.kind = AI_EVENT_DEGRADED,
+			.job = job->id,
+			.found = job->model->precision,
+			.limit = max(contract->model->precision, terms->precision),
+			.term = job->moved,
+			.other = job->adev->id,
+		});
+	ai_fallback_judge(contract, job, !job->broken);
+}
+
+static void ai_sla_failed(struct ai_contract *contract, struct ai_job *job)
+{
+	struct ai_sla *sla = &contract->sla;
+
+	sla->counts.failed++;
+	if (ai_job_own_fault(job)) {
+		ai_fuse_probe_again(contract, job);
+		ai_fallback_no_trial(contract, job);
+		return;
+	}
+	sla->breach = (struct ai_event){
+		.kind = AI_EVENT_FAILED,
+		.job = job->id,
+		.found = -job->result.error,
+		.term = AI_TERM_DEVICE,
+		.other = job->moved ? job->adev->id : 0,
+	};
+	ai_sla_note(contract, &sla->breach);
+	ai_fuse_judge(contract, job, true);
+	ai_fallback_judge(contract, job, false);
 }
 
 /* The job has ended; nobody who waits for it knows yet. Any context. */
@@ -484,7 +570,6 @@ void ai_contract_job_done(struct ai_job *job)
 {
 	struct ai_contract *contract = job->contract;
 	struct ai_sla *sla = &contract->sla;
-	int error = job->result.error;
 	unsigned long flags;
 	u64 before;
 
@@ -499,17 +584,10 @@ void ai_contract_job_done(struct ai_job *job)
 	sla->counts.run_ns += job->service_ns;
 	sla->counts.energy_uj += job->energy_uj;
 	ai_sla_overrun(contract, job);
-	if (!error) {
+	if (!job->result.error)
 		ai_sla_result(contract, job);
-	} else {
-		sla->counts.failed++;
-		if (ai_job_own_fault(job)) {
-			ai_fuse_probe_again(contract, job);
-		} else {
-			ai_sla_note(contract, AI_EVENT_FAILED, job->id, -error, 0);
-			ai_fuse_judge(contract, job, true);
-		}
-	}
+	else
+		ai_sla_failed(contract, job);
 	before = sla->sequence - before;
 	spin_unlock_irqrestore(&sla->lock, flags);
 	if (before)
@@ -551,6 +629,12 @@ void ai_sla_fill(struct ai_contract *contract, struct ai_contract_info *info)
 	info->met = sla->counts.met;
 	info->violated = sla->counts.violated;
 	info->excess = sla->counts.excess;
+	info->degraded = sla->counts.degraded;
+	info->throttled = sla->counts.throttled;
+	info->moved = sla->moved;
+	info->reserved = 0;
+	info->moved_left_ns = sla->moved ?
+			      max_t(s64, sla->moved_until - (s64)ktime_get_ns(), 0) : 0;
 	info->overruns = sla->counts.overruns;
 	info->refused = sla->counts.refused;
 	info->queue_ns = sla->counts.queue_ns;

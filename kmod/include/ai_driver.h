@@ -49,6 +49,34 @@ struct ai_sensors {
 };
 
 /**
+ * struct ai_watch - what happens to a device and concerns the contracts on it
+ * @work: tells them
+ * @lost: the device failed for good or goes
+ * @throttled: it slows itself down
+ * @throttles: how many times it has begun to
+ * @temp_mc: temperature when it began last
+ * @throttled_at: when that was
+ * @throttled_ns: how long the last time that has ended was
+ * @told_lost: the worker's: what it has told
+ * @told_throttled: likewise
+ * @told_throttles: likewise
+ * @round: likewise: counts what was told
+ *
+ * Under ai_device.lock up to @throttled_ns, and @round.
+ */
+struct ai_watch {
+	struct delayed_work work;
+	bool lost, throttled;
+	u32 throttles;
+	s32 temp_mc;
+	s64 throttled_at;
+	u64 throttled_ns;
+	bool told_lost, told_throttled;
+	u32 told_throttles;
+	u32 round;
+};
+
+/**
  * struct ai_device_ops - operations of a device driver
  *
  * Called between ai_device_register() and the end of ai_device_unplug(). Except
@@ -127,6 +155,7 @@ struct ai_device {
 	s32 temp_throttle_mc; /* driver */
 	u32 power_limit_mw; /* driver */
 	u32 clock_max_mhz; /* driver */
+	u64 bandwidth; /* driver: bytes of tensor data it can move a second, 0: unknown */
 	u64 mem_bytes; /* driver: device memory, 0 for none; whole pages */
 	phys_addr_t mem_phys; /* driver: where the CPU reaches it */
 	char product[64]; /* driver */
@@ -161,12 +190,15 @@ struct ai_device {
 	struct gpu_buddy buddy;
 	bool buddy_ready;
 	u64 mem_promised; /* to contracts, and not used yet */
-	struct mutex claims_lock; /* admission, ghosts */
+	struct mutex claims_lock; /* admission, ghosts, bandwidth_promised */
+	u64 bandwidth_promised; /* to contracts */
 	struct ai_admission *admission; /* NULL: runs no models */
 	u32 nr_claims; /* those admitted, under lock, with what follows */
 	u32 nr_claimed_jobs; /* jobs with a claim that have not ended */
 	u64 claimed_idle; /* times that there were none of them any more */
-	struct list_head contracts; /* that name the device */
+	struct list_head contracts; /* that name the device, under lock */
+	struct rb_root_cached shares; /* contracts with a share and jobs that wait, under lock */
+	struct ai_watch watch;
 	struct list_head ghosts; /* claims of those that went, under claims_lock */
 	ktime_t last_end; /* of the last job that ended */
 	u32 sampled_mw; /* power when it was last read */
@@ -186,6 +218,11 @@ void ai_device_put(struct ai_device *adev);
  * the driver: it ends each with ai_job_done() or ai_job_requeue(). Any context.
  */
 void ai_device_set_health(struct ai_device *adev, enum ai_health health);
+/*
+ * What the driver read of its own accord; what ai.ko asks for with sensors() it
+ * knows. Any context.
+ */
+void ai_device_report(struct ai_device *adev, const struct ai_sensors *sensors);
 /* A reset lost what the device held: count up the generation. Any context. */
 void ai_device_new_generation(struct ai_device *adev);
 void ai_device_set_versions(struct ai_device *adev, const char *firmware, const char *engine);
@@ -394,6 +431,11 @@ struct ai_job {
 	s64 deadline_ns;
 	ktime_t submitted, started, ended;
 	struct ai_contract *contract;
+	u32 moved; /* enum ai_term: why it is on the fallback */
+	bool waited_for; /* whoever called has seen its end */
+	bool trial; /* of the contract's device, while others go to the fallback */
+	bool shared; /* waits for the share of its contract, in &ai_contract.pending */
+	struct list_head share_node;
 	bool claimed; /* has a place in the order by @due_ns, before all without */
 	bool counted; /* in &ai_device.nr_claimed_jobs */
 	bool excess; /* came too soon for the terms to hold */

@@ -231,6 +231,7 @@ static void ai_npu_recovery_health(struct ai_npu *npu)
 	struct ai_sensors sensors = {};
 
 	ai_npu_hw_sensors(npu, &sensors);
+	ai_device_report(npu->adev, &sensors);
 	ai_device_set_health(npu->adev, sensors.throttled ? AI_HEALTH_THROTTLED : AI_HEALTH_OK);
 }
 

@@ -33,6 +33,10 @@ static uint mem_mb;
 module_param(mem_mb, uint, 0444);
 MODULE_PARM_DESC(mem_mb, "memory of each device in MiB: 0 (default), 1, 2 or 4");
 
+static uint bandwidth = 1000;
+module_param(bandwidth, uint, 0444);
+MODULE_PARM_DESC(bandwidth, "tensor data each device says it can move, in MB a second; 0: it does not say (default 1000)");
+
 static uint job_timeout_ms;
 module_param(job_timeout_ms, uint, 0444);
 MODULE_PARM_DESC(job_timeout_ms, "longest time one job may take (default 0: that of ai.ko)");
@@ -48,6 +52,7 @@ MODULE_PARM_DESC(fail, "the next jobs, as many as this says, end with an error")
 
 static struct device *ai_sim_root;
 static struct ai_sim *ai_sims[AI_SIM_MAX];
+static DEFINE_MUTEX(ai_sims_lock); /* ai_sims */
 
 static bool ai_sim_take(uint *count)
 {
@@ -132,6 +137,7 @@ static int ai_sim_create(u32 i)
 	adev->temp_throttle_mc = ai_sim_throttle_mc();
 	adev->power_limit_mw = ai_sim_power_limit_mw();
 	adev->clock_max_mhz = 1000;
+	adev->bandwidth = bandwidth * 1000000ULL;
 	adev->driver_data = sim;
 	strscpy(adev->product, "ai_sim software device (emulation)");
 	strscpy(adev->engine, "ai_sim null engine (emulation)");
@@ -153,7 +159,9 @@ static int ai_sim_create(u32 i)
 	ret = ai_device_register(adev);
 	if (ret)
 		goto free;
+	mutex_lock(&ai_sims_lock);
 	ai_sims[i] = sim;
+	mutex_unlock(&ai_sims_lock);
 	return 0;
 
 free:
@@ -161,16 +169,42 @@ free:
 	return ret;
 }
 
+static int ai_sim_destroy(u32 i)
+{
+	struct ai_sim *sim;
+
+	mutex_lock(&ai_sims_lock);
+	sim = ai_sims[i];
+	ai_sims[i] = NULL;
+	mutex_unlock(&ai_sims_lock);
+	if (!sim)
+		return -ENODEV;
+	ai_device_unplug(sim->adev);
+	ai_sim_engine_exit(sim);
+	ai_sim_free(sim);
+	return 0;
+}
+
+static int ai_sim_set_unplug(const char *value, const struct kernel_param *param)
+{
+	u32 i;
+	int ret = kstrtou32(value, 0, &i);
+
+	if (ret)
+		return ret;
+	return i < AI_SIM_MAX ? ai_sim_destroy(i) : -ENODEV;
+}
+
+static const struct kernel_param_ops ai_sim_unplug_ops = { .set = ai_sim_set_unplug };
+module_param_cb(unplug, &ai_sim_unplug_ops, NULL, 0200);
+MODULE_PARM_DESC(unplug, "takes away the device of that number, from 0, as if it had been pulled out");
+
 static void ai_sim_destroy_all(void)
 {
 	u32 i;
 
-	for (i = 0; i < AI_SIM_MAX && ai_sims[i]; i++) {
-		ai_device_unplug(ai_sims[i]->adev);
-		ai_sim_engine_exit(ai_sims[i]);
-		ai_sim_free(ai_sims[i]);
-		ai_sims[i] = NULL;
-	}
+	for (i = 0; i < AI_SIM_MAX; i++)
+		ai_sim_destroy(i);
 	root_device_unregister(ai_sim_root);
 }
 

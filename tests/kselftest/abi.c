@@ -193,7 +193,7 @@ static const struct command {
 	  { offsetof(struct ai_model_unload, reserved), 4 }, { 0, 0 } },
 	{ "AI_INFER", AI_INFER, sizeof(struct ai_infer), AI_INFER_SIZE_VER0,
 	  AI_INFER_CONTRACT, make_infer, NULL, true, { offsetof(struct ai_infer, contract), 4 },
-	  { offsetof(struct ai_infer, moved), 4 } },
+	  { 0, 0 } },
 	{ "AI_CANCEL", AI_CANCEL, sizeof(struct ai_cancel), AI_CANCEL_SIZE_VER0, 0, make_nothing,
 	  NULL, true, { offsetof(struct ai_cancel, reserved), 4 }, { 0, 0 } },
 	{ "AI_CONTRACT_CREATE", AI_CONTRACT_CREATE, sizeof(struct ai_contract_create),
