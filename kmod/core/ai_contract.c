@@ -462,6 +462,7 @@ static void ai_contract_show_fdinfo(struct seq_file *seq, struct file *filp)
 	seq_printf(seq, "ai-name:\t%s\n", contract->name);
 	seq_printf(seq, "ai-jobs:\t%llu\n", info.jobs);
 	seq_printf(seq, "ai-failed:\t%llu\n", info.failed);
+	seq_printf(seq, "ai-degraded:\t%llu\n", info.degraded);
 	seq_printf(seq, "ai-violated:\t%llu\n", info.violated);
 	seq_printf(seq, "ai-latency-p99:\t%llu ns\n", info.latency_p99_ns);
 	seq_printf(seq, "ai-energy:\t%llu uJ\n", info.energy_uj);

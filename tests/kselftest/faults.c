@@ -250,6 +250,8 @@ static int act_infer_fresh(void)
 	return ret;
 }
 
+static uint32_t spare_model; /* on SIM_OTHER */
+
 /* Of system memory, whose buddy allocator is of a size that needs no block split. */
 static int act_contract(void)
 {
@@ -277,6 +279,40 @@ static int act_contract_infer(void)
 	mine.call.hdr.flags = AI_INFER_CONTRACT;
 	mine.call.contract = arg.fd;
 	ret = call(AI_INFER, &mine.call);
+	close(arg.fd);
+	return ret;
+}
+
+/* As sim_set(), which does not expect a fault. */
+static int fail_next(void)
+{
+	int fd = open("/sys/module/ai_sim/parameters/fail", O_WRONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, "1", 1) == 1 ? 0 : -errno;
+	close(fd);
+	return ret;
+}
+
+/* The device fails the request, which runs on another one. */
+static int act_contract_fallback(void)
+{
+	AI_ARG(ai_contract_create, arg,
+	       .terms = { .device = SIM_FAST, .model = fix.model, .flags = AI_TERMS_CRITICAL,
+			  .fallback = AI_FALLBACK_WARN, .fallback_model = spare_model },
+	       .name = "faults");
+	struct fixture mine;
+	int ret = call(AI_CONTRACT_CREATE, &arg);
+
+	if (ret)
+		return ret;
+	fixture_again(&mine, &fix);
+	mine.call.hdr.flags = AI_INFER_CONTRACT;
+	mine.call.contract = arg.fd;
+	ret = fail_next();
+	if (!ret)
+		ret = call(AI_INFER, &mine.call);
 	close(arg.fd);
 	return ret;
 }
@@ -440,6 +476,8 @@ static void test_contracts(void)
 	setup();
 	SWEEP(act_contract);
 	SWEEP(act_contract_infer);
+	spare_model = ai_load(fix.fd, SIM_OTHER, MODEL_NULL);
+	SWEEP(act_contract_fallback);
 }
 
 static const struct tap_test tests[] = {
