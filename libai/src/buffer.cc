@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ai/buffer.h>
 
+#include <ai/contract.h>
+
 #include "file.h"
 
 namespace ai {
@@ -19,6 +21,10 @@ Result<std::shared_ptr<Buffer>> Buffer::allocate(const Session& session, Bytes s
     argument.device = static_cast<std::uint32_t>(options.home);
     argument.perm = static_cast<std::uint32_t>(options.access);
     argument.cache = static_cast<std::uint32_t>(options.cache);
+    if (options.contract) {
+        argument.hdr.flags |= AI_ALLOC_CONTRACT;
+        argument.contract = options.contract->fd();
+    }
     if (Result<void> result = file->call(AI_ALLOC, "AI_ALLOC", argument); !result)
         return std::move(result).error();
 

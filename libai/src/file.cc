@@ -137,7 +137,7 @@ Result<void> File::learn()
     return {};
 }
 
-Result<void> File::call(unsigned long request, const char* name, ai_hdr* head) const
+Result<void> File::call(int fd, unsigned long request, const char* name, ai_hdr* head) const
 {
     std::array<char, AI_ERROR_LEN> sentence;
     int ret = -EINTR;
@@ -146,7 +146,7 @@ Result<void> File::call(unsigned long request, const char* name, ai_hdr* head) c
     head->error = reinterpret_cast<std::uintptr_t>(sentence.data());
     head->error_len = static_cast<__u32>(sentence.size());
     while (ret == -EINTR)
-        ret = syscalls_->ioctl(fd_, request, head);
+        ret = syscalls_->ioctl(fd, request, head);
     head->error = 0;
     head->error_len = 0;
     if (ret >= 0)

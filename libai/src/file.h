@@ -31,16 +31,25 @@ public:
     template <typename T>
     Result<void> call(unsigned long request, const char* name, T& argument) const
     {
-        argument.hdr.size = sizeof(T);
-        return call(request, name, &argument.hdr);
+        return call_on(fd_, request, name, argument);
     }
+
+    /* The same on another descriptor, that of a contract. */
+    template <typename T>
+    Result<void> call_on(int fd, unsigned long request, const char* name, T& argument) const
+    {
+        argument.hdr.size = sizeof(T);
+        return call(fd, request, name, &argument.hdr);
+    }
+
+    Syscalls& syscalls() const { return *syscalls_; }
 
     int fd() const { return fd_; }
     const std::string& path() const { return path_; }
     const SystemInfo& info() const { return info_; }
 
 private:
-    Result<void> call(unsigned long request, const char* name, ai_hdr* head) const;
+    Result<void> call(int fd, unsigned long request, const char* name, ai_hdr* head) const;
     Result<void> learn();
 
     std::shared_ptr<Syscalls> syscalls_;

@@ -24,8 +24,9 @@ constexpr Bytes kFirstRoom{64 << 10};
 /* How often to look for the job that a stop request is to end. */
 constexpr Nanoseconds kCancelPause = std::chrono::microseconds(100);
 
-Record from_kernel(const ai_record& record)
+Record from_kernel(const ai_infer& argument)
 {
+    const ai_record& record = argument.record;
     Record out;
 
     out.job = record.job;
@@ -42,6 +43,11 @@ Record from_kernel(const ai_record& record)
     out.late = (record.flags & AI_RECORD_LATE) != 0;
     out.rerun = (record.flags & AI_RECORD_RERUN) != 0;
     out.throttled = (record.flags & AI_RECORD_THROTTLED) != 0;
+    out.service = static_cast<Service>(argument.service);
+    out.broken = argument.broken;
+    out.moved = static_cast<Term>(argument.moved);
+    out.latency = Nanoseconds(argument.latency_ns);
+    out.energy = Energy(argument.energy_uj);
     return out;
 }
 
@@ -208,10 +214,14 @@ Result<Completion> infer(const Model& model, std::span<const Tensor> inputs,
     argument.deadline_ns = options.deadline ? detail::to_kernel_time(*options.deadline) : 0;
     argument.timeout_ns = detail::to_kernel_timeout(options.timeout);
     argument.cookie = options.cookie ? *options.cookie : fresh_cookie();
+    if (options.contract) {
+        argument.hdr.flags = AI_INFER_CONTRACT;
+        argument.contract = options.contract->fd();
+    }
 
     Result<void> result = call_with_stop(impl.session, argument, options.stop);
     if (options.record)
-        *options.record = from_kernel(argument.record);
+        *options.record = from_kernel(argument);
     for (std::size_t i = 0; i < outputs.size(); i++) {
         if (result)
             detail::TensorAccess::set_result(outputs[i], out[i]);
@@ -221,7 +231,7 @@ Result<Completion> infer(const Model& model, std::span<const Tensor> inputs,
     }
     if (!result)
         return std::move(result).error();
-    return Completion{from_kernel(argument.record)};
+    return Completion{from_kernel(argument)};
 }
 
 Result<Completion> infer_into(const Model& model, std::span<const Tensor> inputs,

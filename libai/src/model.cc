@@ -88,6 +88,7 @@ Result<Model> Model::load(const Session& session, std::span<const std::byte> art
     argument.device = static_cast<std::uint32_t>(options.device);
     argument.format = AI_FORMAT_ONNX;
     argument.version = options.version;
+    argument.precision = static_cast<std::uint32_t>(options.precision);
 
     const std::shared_ptr<detail::File>& file = detail::File::of(session);
     if (Result<void> result = file->call(AI_MODEL_LOAD, "AI_MODEL_LOAD", argument); !result)

@@ -42,6 +42,8 @@ Device from_kernel(const ai_device_info& info)
     device.power_limit_mw = info.power_limit_mw;
     device.clock_mhz = info.clock_mhz;
     device.clock_max_mhz = info.clock_max_mhz;
+    device.bandwidth = Bandwidth(info.bandwidth);
+    device.reserved_bandwidth = Bandwidth(info.reserved_bandwidth);
     return device;
 }
 

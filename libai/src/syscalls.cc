@@ -1,15 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ai/syscalls.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace ai {
 
 Syscalls::~Syscalls() = default;
+
+long Syscalls::read(int fd, std::span<std::byte> to)
+{
+    ssize_t got = ::read(fd, to.data(), to.size());
+
+    return got < 0 ? -errno : static_cast<long>(got);
+}
+
+int Syscalls::wait_readable(int fd, Nanoseconds timeout)
+{
+    const Clock::time_point begin = Clock::now();
+    pollfd entry{.fd = fd, .events = POLLIN, .revents = 0};
+
+    for (;;) {
+        Nanoseconds left = std::max<Nanoseconds>(timeout - (Clock::now() - begin), Nanoseconds(0));
+        timespec time{.tv_sec = static_cast<time_t>(left.count() / 1000000000),
+                      .tv_nsec = static_cast<long>(left.count() % 1000000000)};
+        int ret = ::ppoll(&entry, 1, timeout < Nanoseconds(0) ? nullptr : &time, nullptr);
+        if (ret >= 0 || errno != EINTR)
+            return ret < 0 ? -errno : ret;
+    }
+}
 
 namespace {
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr int kFd = 1000;
+constexpr int kFirstContract = 2000;
 
 template <typename T> T* pointer(std::uint64_t address)
 {
@@ -85,6 +86,8 @@ int FakeKernel::open(const char* /*path*/, int flags)
 
 void FakeKernel::close(int fd)
 {
+    if (contracts_.erase(fd) == 1)
+        return;
     require(fd == kFd, "another descriptor is closed");
     closes++;
 }
@@ -94,7 +97,7 @@ int FakeKernel::ioctl(int fd, unsigned long request, void* argument)
     std::unique_lock lock(mutex_);
     const auto* head = static_cast<const ai_hdr*>(argument);
 
-    require(fd == kFd, "a call on another descriptor");
+    require(fd == kFd || contracts_.contains(fd), "a call on another descriptor");
     require(head->size == _IOC_SIZE(request), "size is not that of the struct");
     require(head->reserved == 0, "reserved is not 0");
     require(head->error != 0 && head->error_len == AI_ERROR_LEN, "no room for the sentence");
@@ -107,12 +110,12 @@ int FakeKernel::ioctl(int fd, unsigned long request, void* argument)
         return -fail_error;
     }
     if (request != AI_INFER)
-        return dispatch(request, argument);
+        return dispatch(fd, request, argument);
     lock.unlock(); /* others go on while a job runs */
     return infer(*static_cast<ai_infer*>(argument));
 }
 
-int FakeKernel::dispatch(unsigned long request, void* argument)
+int FakeKernel::dispatch(int fd, unsigned long request, void* argument)
 {
     switch (request) {
     case AI_INFO:
@@ -131,6 +134,19 @@ int FakeKernel::dispatch(unsigned long request, void* argument)
         return model_unload(*static_cast<ai_model_unload*>(argument));
     case AI_CANCEL:
         return cancel(*static_cast<ai_cancel*>(argument));
+    case AI_CONTRACT_CREATE:
+        return contract_create(*static_cast<ai_contract_create*>(argument));
+    case AI_CONTRACT_QUERY:
+        return contract_query(fd, *static_cast<ai_contract_info*>(argument));
+    case AI_CONTRACT_EVENTS:
+        return contract_events(*static_cast<ai_contract_events*>(argument));
+    case AI_CONTRACT_RENEW:
+        require(fd != kFd, "AI_CONTRACT_RENEW on the node");
+        renewals++;
+        return 0;
+    case AI_FUSE_RESET:
+        static_cast<ai_fuse_reset*>(argument)->closed = 2;
+        return 0;
     default:
         return -ENOTTY;
     }
@@ -167,7 +183,9 @@ int FakeKernel::device_info(ai_device_info& argument)
 
 int FakeKernel::alloc(ai_alloc& argument)
 {
-    require(argument.hdr.flags == AI_ALLOC_MAP, "AI_ALLOC without AI_ALLOC_MAP");
+    require((argument.hdr.flags & ~AI_ALLOC_CONTRACT) == AI_ALLOC_MAP,
+            "AI_ALLOC without AI_ALLOC_MAP");
+    last_alloc = argument;
     require(argument.reserved == 0, "reserved of AI_ALLOC is not 0");
     if (argument.bytes == 0)
         return fail(argument.hdr, -EINVAL, "bytes is 0, at least 1 is needed");
@@ -280,7 +298,9 @@ int FakeKernel::infer(ai_infer& argument)
     infers_++;
     {
         std::lock_guard lock(mutex_);
-        require(argument.hdr.flags == 0, "AI_INFER with flags");
+        require((argument.hdr.flags & ~AI_INFER_CONTRACT) == 0, "AI_INFER with flags");
+        require(argument.hdr.flags ? contracts_.contains(argument.contract) : !argument.contract,
+                "AI_INFER with a contract that is none");
         require(models_.contains(argument.model), "AI_INFER of what is not loaded");
         std::span in(pointer<ai_tensor>(argument.inputs), argument.nr_inputs);
         std::span out(pointer<ai_tensor>(argument.outputs), argument.nr_outputs);
@@ -294,6 +314,8 @@ int FakeKernel::infer(ai_infer& argument)
         job.timeout_ns = argument.timeout_ns;
         job.deadline_ns = argument.deadline_ns;
         job.priority = argument.priority;
+        job.contract = argument.contract;
+        job.argument = &argument;
     }
     running_cookie_ = argument.cookie;
     int ret = on_infer(job);
@@ -318,4 +340,87 @@ int FakeKernel::cancel(ai_cancel& argument)
     if (argument.cancelled)
         cancelled_cookie = argument.cookie;
     return 0;
+}
+
+int FakeKernel::contract_create(ai_contract_create& argument)
+{
+    int fd = kFirstContract + 1;
+
+    require(argument.hdr.flags == 0 && argument.reserved == 0 && argument.terms.reserved == 0,
+            "AI_CONTRACT_CREATE with flags or reserved fields");
+    require(argument.name[0] != '\0' && argument.name[AI_NAME_LEN - 1] == '\0',
+            "the contract has no name");
+    if (refusal) {
+        argument.answer = AI_ANSWER_REFUSED;
+        argument.term = refusal->term;
+        argument.device = refusal->device;
+        argument.needed = refusal->needed;
+        argument.available = refusal->available;
+        argument.offered = refusal->offered;
+        argument.offer = refusal->offer;
+        refusal.reset();
+        return fail(argument.hdr, -EDQUOT, "over budget");
+    }
+    while (contracts_.contains(fd))
+        fd++;
+    Contract& contract = contracts_[fd];
+    contract.terms = argument;
+    const auto* memory = pointer<const ai_memory_term>(argument.memory);
+    contract.memory.assign(memory, memory + argument.nr_memory);
+    argument.answer = AI_ANSWER_GRANTED;
+    argument.fd = fd;
+    argument.id = static_cast<std::uint64_t>(fd - kFirstContract);
+    return 0;
+}
+
+int FakeKernel::contract_query(int fd, ai_contract_info& argument)
+{
+    auto found = contracts_.find(fd == kFd ? kFirstContract + static_cast<int>(argument.id) : fd);
+
+    if (argument.hdr.flags & AI_CONTRACT_NEXT)
+        found = contracts_.lower_bound(kFirstContract + static_cast<int>(argument.id));
+    if (found == contracts_.end())
+        return fail(argument.hdr, -ENOENT, "no such contract");
+    const Contract& contract = found->second;
+    ai_contract_info out = figures;
+    out.hdr = argument.hdr;
+    out.memory = argument.memory;
+    out.capacity = argument.capacity;
+    out.id = static_cast<std::uint64_t>(found->first - kFirstContract);
+    out.terms = contract.terms.terms;
+    out.nr_memory = static_cast<std::uint32_t>(contract.memory.size());
+    std::ranges::copy(contract.terms.name, out.name);
+    std::copy_n(contract.memory.begin(),
+                std::min<std::size_t>(contract.memory.size(), argument.capacity),
+                pointer<ai_memory_term>(argument.memory));
+    argument = out;
+    return 0;
+}
+
+int FakeKernel::contract_events(ai_contract_events& argument)
+{
+    auto* to = pointer<ai_event>(argument.events);
+
+    argument.count = 0;
+    for (const ai_event& event : events)
+        if (event.sequence > argument.after && argument.count < argument.capacity)
+            to[argument.count++] = event;
+    return 0;
+}
+
+long FakeKernel::read(int fd, std::span<std::byte> to)
+{
+    Contract& contract = contracts_.at(fd);
+    std::size_t count = std::min(events.size() - contract.read, to.size() / sizeof(ai_event));
+
+    if (count == 0)
+        return -EAGAIN;
+    std::memcpy(to.data(), events.data() + contract.read, count * sizeof(ai_event));
+    contract.read += count;
+    return static_cast<long>(count * sizeof(ai_event));
+}
+
+int FakeKernel::wait_readable(int fd, ai::Nanoseconds /*timeout*/)
+{
+    return contracts_.at(fd).read < events.size() ? 1 : 0;
 }

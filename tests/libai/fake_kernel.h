@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,7 +35,9 @@ public:
         std::int64_t timeout_ns = 0;
         std::int64_t deadline_ns = 0;
         std::uint32_t priority = 0;
-        std::string sentence; /* of an error */
+        int contract = 0;
+        ai_infer* argument = nullptr; /* for what the record of a contract says */
+        std::string sentence;         /* of an error */
     };
 
     struct ModelSpec {
@@ -56,6 +59,12 @@ public:
     int fail_error = 0;
     /* So many AI_MODEL_INFO say "compiling" after a load without waiting. */
     int compiling = 0;
+    /* The next contract is refused with this answer. */
+    std::optional<ai_contract_create> refusal;
+    /* What AI_CONTRACT_QUERY says of each, beside its terms. */
+    ai_contract_info figures{};
+    /* Of every contract. */
+    std::vector<ai_event> events;
     std::string model_failure; /* then the model fails with this reason */
     bool hide_jobs = false;    /* AI_CANCEL finds no job */
 
@@ -66,17 +75,28 @@ public:
     std::atomic<std::uint64_t> cancelled_cookie{0};
     ai_model_load last_load{};
     std::vector<std::byte> last_artefact;
+    ai_alloc last_alloc{};
+    int renewals = 0;
     std::vector<std::string> violations; /* of the interface, by the library */
 
     std::size_t live_ranges() const { return ranges_.size(); }
     std::size_t live_models() const { return models_.size(); }
+    std::size_t live_contracts() const { return contracts_.size(); }
     int infers() const { return infers_; }
 
     int open(const char* path, int flags) override;
     void close(int fd) override;
     int ioctl(int fd, unsigned long request, void* argument) override;
+    long read(int fd, std::span<std::byte> to) override;
+    int wait_readable(int fd, ai::Nanoseconds timeout) override;
 
 private:
+    struct Contract {
+        ai_contract_create terms{};
+        std::vector<ai_memory_term> memory;
+        std::size_t read = 0; /* events */
+    };
+
     struct alignas(4096) Page {
         std::array<std::byte, 4096> bytes;
     };
@@ -87,7 +107,7 @@ private:
         return {range.front().bytes.data(), range.size() * sizeof(Page)};
     }
 
-    int dispatch(unsigned long request, void* argument);
+    int dispatch(int fd, unsigned long request, void* argument);
     int info(ai_info& argument);
     int device_info(ai_device_info& argument);
     int alloc(ai_alloc& argument);
@@ -97,6 +117,9 @@ private:
     int model_unload(ai_model_unload& argument);
     int infer(ai_infer& argument);
     int cancel(ai_cancel& argument);
+    int contract_create(ai_contract_create& argument);
+    int contract_query(int fd, ai_contract_info& argument);
+    int contract_events(ai_contract_events& argument);
 
     std::span<std::byte> resolve(const ai_tensor& tensor);
     void require(bool holds, const char* what);
@@ -104,6 +127,7 @@ private:
     std::mutex mutex_;
     std::map<std::uint64_t, Range> ranges_;
     std::map<std::uint32_t, ModelSpec> models_;
+    std::map<int, Contract> contracts_; /* by descriptor, which is its number + 2000 */
     std::uint64_t next_page_ = 1;
     std::uint32_t next_model_ = 1;
     std::atomic<std::uint64_t> running_cookie_{0};

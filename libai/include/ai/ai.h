@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ai/buffer.h>
+#include <ai/contract.h>
 #include <ai/device.h>
 #include <ai/dtype.h>
 #include <ai/error.h>
@@ -14,6 +15,8 @@
 #include <ai/shape.h>
 #include <ai/syscalls.h>
 #include <ai/tensor.h>
+#include <ai/terms.h>
 #include <ai/types.h>
 #include <ai/unique_fd.h>
+#include <ai/units.h>
 #include <ai/version.h>

@@ -13,6 +13,8 @@
 
 namespace ai {
 
+class Contract;
+
 /* What devices may do with a buffer. */
 enum class Access : std::uint32_t { kRead = 1, kWrite = 2, kReadWrite = 3 };
 
@@ -27,6 +29,8 @@ struct AllocOptions {
     DeviceId home = kSystem; /* or a device with memory of its own */
     Access access = Access::kReadWrite;
     Cache cache = Cache::kDefault;
+    /* Take it from what this contract reserves of @home; not owned, null: from all. */
+    const Contract* contract = nullptr;
 };
 
 /*

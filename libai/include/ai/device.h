@@ -7,6 +7,7 @@
 
 #include <ai/export.h>
 #include <ai/types.h>
+#include <ai/units.h>
 
 namespace ai {
 
@@ -49,6 +50,8 @@ struct Device {
     std::uint32_t power_limit_mw = 0;
     std::uint32_t clock_mhz = 0;
     std::uint32_t clock_max_mhz = 0;
+    Bandwidth bandwidth;          /* tensor data it can move, 0 if it does not say */
+    Bandwidth reserved_bandwidth; /* of these promised to contracts */
 
     DeviceClass device_class() const
     {

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include <ai/contract.h>
 #include <ai/export.h>
 #include <ai/model.h>
 #include <ai/result.h>
@@ -43,22 +44,30 @@ struct Record {
     bool late = false;            /* ended after its deadline */
     bool rerun = false;           /* ran again after a reset that another job caused */
     bool throttled = false;       /* the device was throttled while it ran */
+    /* Only of a result under a contract: */
+    Service service = Service::kNone;
+    std::uint32_t broken = 0; /* bits 1 << Term of the terms that were broken */
+    Term moved = Term::kNone; /* why it ran on the contract's fallback */
+    Nanoseconds latency{};    /* from submission to the end */
+    Energy energy;            /* the device's power over the time it was busy with it */
 };
 
 struct InferOptions {
     /* Orders jobs of equal priority; one not started by then ends with ETIME. */
-    std::optional<Clock::time_point> deadline;
+    std::optional<Clock::time_point> deadline = std::nullopt;
     /* The call ends with ETIME after this time. 0: the device's own time-out. */
     Nanoseconds timeout{0};
     /* 0 to 7; higher goes first. Above 3 the caller needs CAP_SYS_NICE, else EPERM. */
     std::uint32_t priority = 0;
     /* For cancel() and the trace. Without one the library takes a fresh number. */
-    std::optional<std::uint64_t> cookie;
+    std::optional<std::uint64_t> cookie = std::nullopt;
     /*
      * A stop request ends the job with ECANCELED. request_stop() then returns when
      * the job has been told to end. All jobs with the same cookie end with it.
      */
-    std::stop_token stop;
+    std::stop_token stop{};
+    /* The contract that it belongs to; not owned, null: none. */
+    const Contract* contract = nullptr;
     /* Where the record goes, also when the call fails; may be null. */
     Record* record = nullptr;
 };

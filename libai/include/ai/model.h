@@ -16,6 +16,7 @@
 #include <ai/result.h>
 #include <ai/session.h>
 #include <ai/shape.h>
+#include <ai/terms.h>
 #include <ai/types.h>
 
 namespace ai {
@@ -44,6 +45,8 @@ struct LoadOptions {
     DeviceId device = kAnyDevice;
     /* From now on; ETIME when the device takes longer. 0: as long as it takes. */
     Nanoseconds timeout{0};
+    /* Of its arithmetic, for the terms of contracts. */
+    Precision precision = Precision::kNone;
     /* Return while the device still compiles; see Model::wait(). */
     bool no_wait = false;
 };

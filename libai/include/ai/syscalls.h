@@ -6,9 +6,12 @@
  */
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 
 #include <ai/export.h>
+#include <ai/types.h>
 
 namespace ai {
 
@@ -28,6 +31,15 @@ public:
 
     /* ioctl(2): 0 or more, or a negative error number. -EINTR is tried again. */
     virtual int ioctl(int fd, unsigned long request, void* argument) = 0;
+
+    /* read(2): how many bytes, or a negative error number. */
+    virtual long read(int fd, std::span<std::byte> to);
+
+    /*
+     * poll(2) for reading: 1, 0 when @timeout passed (negative: never), or a negative
+     * error number. A signal does not end it.
+     */
+    virtual int wait_readable(int fd, Nanoseconds timeout);
 
     /* The real ones. */
     static const std::shared_ptr<Syscalls>& kernel();
