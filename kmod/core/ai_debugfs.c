@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /sys/kernel/debug/ai/gpt: the global page table, a region a line.
+ * /sys/kernel/debug/ai/models: the models, one a line.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -78,10 +79,60 @@ static const struct file_operations ai_gpt_fops = {
 	.release = seq_release_private,
 };
 
+static const char *ai_model_state_name(enum ai_model_state state)
+{
+	switch (state) {
+	case AI_MODEL_COMPILING:
+		return "compiling";
+	case AI_MODEL_READY:
+		return "ready";
+	default:
+		return "failed";
+	}
+}
+
+static void ai_models_show_one(struct seq_file *seq, struct ai_model *model)
+{
+	enum ai_model_state state;
+	u64 compile_ns;
+	bool cached;
+
+	spin_lock_irq(&model->lock);
+	state = model->state;
+	cached = model->cached;
+	compile_ns = model->compile_ns;
+	spin_unlock_irq(&model->lock);
+	seq_printf(seq, "%-5llu %-7s %-9s %-9u %-11llu %-8lld %-6u %-11llu %-11llu %-7u %s\n",
+		   model->id, dev_name(&model->adev->dev), ai_model_state_name(state),
+		   model->precision, model->bytes, atomic64_read(&model->jobs), cached, compile_ns,
+		   READ_ONCE(model->longest_ns), model->version, model->name);
+}
+
+static int ai_models_show(struct seq_file *seq, void *v)
+{
+	struct ai_device *adev;
+	struct ai_model *model;
+	u32 next = 1;
+
+	/* The name is last: it may have blanks. */
+	seq_puts(seq, "id    device  state     precision bytes       jobs     cached compile_ns  longest_ns  version name\n");
+	while (next < AI_MAX_DEVICES && (adev = ai_device_next(next))) {
+		mutex_lock(&adev->objects_lock);
+		list_for_each_entry(model, &adev->models, node)
+			ai_models_show_one(seq, model);
+		mutex_unlock(&adev->objects_lock);
+		next = adev->id + 1;
+		ai_device_put(adev);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(ai_models);
+
 void ai_debugfs_init(void)
 {
 	ai_debugfs_root = debugfs_create_dir("ai", NULL);
 	debugfs_create_file("gpt", 0400, ai_debugfs_root, NULL, &ai_gpt_fops);
+	debugfs_create_file("models", 0400, ai_debugfs_root, NULL, &ai_models_fops);
 }
 
 void ai_debugfs_exit(void)

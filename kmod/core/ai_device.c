@@ -483,7 +483,7 @@ u64 ai_device_busy_ns(struct ai_device *adev)
 	return busy;
 }
 
-static struct ai_device *ai_device_next(u32 id)
+struct ai_device *ai_device_next(u32 id)
 {
 	struct ai_device *adev;
 	unsigned long index = id;

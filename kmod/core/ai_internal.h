@@ -99,6 +99,7 @@ extern const struct class ai_class;
 bool ai_device_enter(struct ai_device *adev, int *idx);
 void ai_device_exit(struct ai_device *adev, int idx);
 struct ai_device *ai_device_lookup(u32 id);
+struct ai_device *ai_device_next(u32 id);
 struct ai_device *ai_device_choose(u32 properties);
 int ai_device_wait_ready(struct ai_device *adev, ktime_t until);
 u32 ai_device_generation(struct ai_device *adev);

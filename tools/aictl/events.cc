@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <cerrno>
+#include <csignal>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "commands.h"
+#include "table.h"
+
+namespace aictl {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/* How often contracts are looked at with --follow. */
+constexpr ai::Nanoseconds kPause = 250ms;
+
+volatile std::sig_atomic_t stop_requested = 0;
+
+void request_stop(int /*signal*/)
+{
+    stop_requested = 1;
+}
+
+/* SIGINT and SIGTERM end the loop, not the program, while this exists. */
+class StopSignals {
+public:
+    StopSignals()
+    {
+        struct sigaction action {};
+        action.sa_handler = request_stop;
+        stop_requested = 0;
+        ::sigaction(SIGINT, &action, &interrupt_);
+        ::sigaction(SIGTERM, &action, &terminate_);
+    }
+    StopSignals(const StopSignals&) = delete;
+    StopSignals& operator=(const StopSignals&) = delete;
+    ~StopSignals()
+    {
+        ::sigaction(SIGINT, &interrupt_, nullptr);
+        ::sigaction(SIGTERM, &terminate_, nullptr);
+    }
+
+private:
+    struct sigaction interrupt_ {};
+    struct sigaction terminate_ {};
+};
+
+class Watcher {
+public:
+    explicit Watcher(const Context& context) : context_(context) {}
+
+    /* Prints what is new. That nothing is left to watch is no error. */
+    ai::Result<void> look();
+
+private:
+    void print(const ai::ContractInfo& info, const ai::Event& event);
+    void print_gap(const ai::ContractInfo& info, std::uint64_t missed);
+    void print_ended(std::uint64_t id, const std::string& name);
+
+    const Context& context_;
+    struct Seen {
+        std::string name;
+        std::uint64_t last;
+    };
+    std::map<std::uint64_t, Seen> seen_;
+};
+
+Json to_json(const ai::ContractInfo& info, const ai::Event& event)
+{
+    return {{"contract", info.id},
+            {"name", info.terms.name},
+            {"sequence", event.sequence},
+            {"time_ns", event.time.time_since_epoch().count()},
+            {"event", ai::to_string(event.kind)},
+            {"device", ai::device_name(event.device)},
+            {"job", event.job},
+            {"term", event.term == ai::Term::kNone ? Json() : Json(ai::to_string(event.term))},
+            {"found", event.found},
+            {"limit", event.limit},
+            {"other", event.other == ai::kSystem ? Json() : Json(ai::device_name(event.other))},
+            {"jobs", event.jobs},
+            {"text", ai::describe(event)}};
+}
+
+std::string seconds(ai::Clock::time_point time)
+{
+    char text[64];
+    double s = std::chrono::duration<double>(time.time_since_epoch()).count();
+
+    std::snprintf(text, sizeof(text), "%.6f", s);
+    return text;
+}
+
+void Watcher::print(const ai::ContractInfo& info, const ai::Event& event)
+{
+    if (context_.options.json)
+        print_json_line(context_.out, to_json(info, event));
+    else
+        context_.out << seconds(event.time) << "  " << info.id << " " << printable(info.terms.name)
+                     << " #" << event.sequence << "  " << ai::describe(event) << '\n';
+}
+
+void Watcher::print_gap(const ai::ContractInfo& info, std::uint64_t missed)
+{
+    if (context_.options.json)
+        print_json_line(context_.out, {{"contract", info.id},
+                                       {"name", info.terms.name},
+                                       {"event", "missed"},
+                                       {"missed", missed}});
+    else
+        context_.out << "               " << info.id << " " << printable(info.terms.name) << "  "
+                     << missed << " events are no longer kept\n";
+}
+
+void Watcher::print_ended(std::uint64_t id, const std::string& name)
+{
+    if (context_.options.json)
+        print_json_line(context_.out, {{"contract", id}, {"name", name}, {"event", "ended"}});
+    else
+        context_.out << "               " << id << " " << printable(name)
+                     << "  the contract has ended\n";
+}
+
+ai::Result<void> Watcher::look()
+{
+    const Options& options = context_.options;
+    ai::Result<std::vector<ai::ContractInfo>> contracts =
+        chosen_contracts(context_.session, options.arguments);
+    std::set<std::uint64_t> present;
+
+    /* Once watched, contracts may come and go. */
+    if (!contracts && contracts.error().code == ENOENT && !seen_.empty())
+        contracts = std::vector<ai::ContractInfo>();
+    if (!contracts)
+        return std::move(contracts).error();
+    for (const ai::ContractInfo& info : *contracts) {
+        auto [entry, is_new] = seen_.try_emplace(info.id, Seen{info.terms.name, options.since});
+        std::uint64_t& last = entry->second.last;
+        present.insert(info.id);
+        ai::Result<std::vector<ai::Event>> events =
+            ai::contract_events(context_.session, info.id, last);
+        if (!events && events.error().code == ENOENT)
+            continue;
+        if (!events)
+            return std::move(events).error();
+        if (!events->empty() && events->front().sequence > last + 1)
+            print_gap(info, events->front().sequence - last - 1);
+        for (const ai::Event& event : *events)
+            print(info, event);
+        if (!events->empty())
+            last = events->back().sequence;
+    }
+    std::erase_if(seen_, [&](const auto& entry) {
+        if (present.contains(entry.first))
+            return false;
+        print_ended(entry.first, entry.second.name);
+        return true;
+    });
+    context_.out.flush();
+    return {};
+}
+
+} // namespace
+
+ai::Result<void> run_events(const Context& context)
+{
+    Watcher watcher(context);
+    ai::Result<void> result = watcher.look();
+
+    if (!context.options.follow || !result)
+        return result;
+    StopSignals signals;
+    while (!stop_requested && result && context.out) {
+        std::this_thread::sleep_for(kPause);
+        result = watcher.look();
+    }
+    return result;
+}
+
+} // namespace aictl

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* aictl: looks at devices, contracts, memory and models of /dev/ai0. */
+#include <cerrno>
+#include <csignal>
+#include <iostream>
+
+#include <ai/ai.h>
+
+#include "commands.h"
+#include "options.h"
+
+namespace {
+
+using namespace aictl;
+
+int fail(const std::string& message, int status)
+{
+    std::cout.flush();
+    std::cerr << "aictl: " << message << '\n';
+    return status;
+}
+
+int run(const Options& options)
+{
+    if (options.version) {
+        std::cout << "aictl " << AI_VERSION_STRING << '\n';
+        return kOk;
+    }
+    if (options.help) {
+        std::cout << usage(options.command);
+        return kOk;
+    }
+    ai::Result<ai::Session> session = ai::Session::open();
+    if (!session)
+        return fail(session.error().message, kNoDevice);
+    ai::Result<void> done = find_command(options.command)->run({*session, options, std::cout});
+    if (!done)
+        return fail(done.error().message, done.error().code == EINVAL ? kUsage : kFailed);
+    return kOk;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    /* Whoever reads may have enough: then writing fails, and that is the end. */
+    std::signal(SIGPIPE, SIG_IGN);
+    ai::Result<Options> options = parse_options({argv + 1, argv + argc});
+    if (!options)
+        return fail(options.error().message, kUsage);
+    int status = run(*options);
+    std::cout.flush();
+    return status == kOk && !std::cout ? kFailed : status;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "options.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+
+#include <getopt.h>
+
+#include "commands.h"
+#include "unknown_option.h"
+
+namespace aictl {
+
+namespace {
+
+enum : int { kHelp = 1, kVersion, kJson, kNoHeader, kNames, kFollow, kSince };
+
+constexpr std::array<option, 8> kLong{{
+    {"help", no_argument, nullptr, kHelp},
+    {"version", no_argument, nullptr, kVersion},
+    {"json", no_argument, nullptr, kJson},
+    {"no-header", no_argument, nullptr, kNoHeader},
+    {"names", no_argument, nullptr, kNames},
+    {"follow", no_argument, nullptr, kFollow},
+    {"since", required_argument, nullptr, kSince},
+    {nullptr, 0, nullptr, 0},
+}};
+
+ai::Result<void> take(Options& options, int code, const std::string& value)
+{
+    switch (code) {
+    case kHelp:
+    case 'h':
+        options.help = true;
+        return {};
+    case kVersion:
+    case 'V':
+        options.version = true;
+        return {};
+    case kJson:
+    case 'j':
+        options.json = true;
+        return {};
+    case kNoHeader:
+        options.header = false;
+        return {};
+    case kNames:
+        options.names = true;
+        return {};
+    case kFollow:
+    case 'f':
+        options.follow = true;
+        return {};
+    default: {
+        auto [end, error] =
+            std::from_chars(value.data(), value.data() + value.size(), options.since);
+        if (error == std::errc() && end == value.data() + value.size())
+            return {};
+        return ai::Error{EINVAL, "--since is '" + value + "', the number of an event is needed"};
+    }
+    }
+}
+
+ai::Result<void> check(const Options& options)
+{
+    if (options.version || (options.help && options.command.empty()))
+        return {};
+    if (options.command.empty())
+        return ai::Error{EINVAL, "no command is given: see --help"};
+
+    const Command* command = find_command(options.command);
+    if (!command)
+        return ai::Error{EINVAL, "'" + options.command + "' is no command of aictl: see --help"};
+    if (options.help)
+        return {};
+    if (options.arguments.size() > command->most_arguments)
+        return ai::Error{EINVAL, "'" + options.arguments[command->most_arguments] +
+                                     "' is too much for aictl " + options.command + ": see aictl " +
+                                     options.command + " --help"};
+    if (options.names && options.command != "contracts")
+        return ai::Error{EINVAL, "--names is for aictl contracts"};
+    if ((options.follow || options.since) && options.command != "events")
+        return ai::Error{EINVAL, "--follow and --since are for aictl events"};
+    return {};
+}
+
+} // namespace
+
+ai::Result<Options> parse_options(const std::vector<std::string>& words)
+{
+    std::vector<std::string> copy{"aictl"};
+    std::vector<char*> pointers;
+    Options options;
+    int code = 0;
+
+    copy.insert(copy.end(), words.begin(), words.end());
+    for (std::string& word : copy)
+        pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    auto count = static_cast<int>(copy.size());
+
+    optind = 0; /* also forgets an earlier call */
+    opterr = 0;
+    // NOLINTBEGIN(concurrency-mt-unsafe): aictl reads its command line once, in one thread
+    while ((code = getopt_long(count, pointers.data(), ":hVjf", kLong.data(), nullptr)) != -1) {
+        const std::string word = pointers[static_cast<std::size_t>(optind > 1 ? optind - 1 : 1)];
+        if (code == '?')
+            return ai_tools::unknown_option("aictl", kLong, word);
+        if (code == ':')
+            return ai::Error{EINVAL, word + " needs a value: see --help"};
+        if (ai::Result<void> taken = take(options, code, optarg ? optarg : ""); !taken)
+            return std::move(taken).error();
+    }
+    // NOLINTEND(concurrency-mt-unsafe)
+    for (int i = optind; i < count; i++) {
+        std::string word = pointers[static_cast<std::size_t>(i)];
+        if (options.command.empty())
+            options.command = std::move(word);
+        else
+            options.arguments.push_back(std::move(word));
+    }
+    if (ai::Result<void> good = check(options); !good)
+        return std::move(good).error();
+    return options;
+}
+
+std::string usage(const std::string& command)
+{
+    std::string text;
+
+    if (const Command* one = find_command(command)) {
+        text = std::string("usage: aictl ") + one->name + " " + one->synopsis + "\n" +
+               one->summary + ".\n";
+    } else {
+        text = "usage: aictl COMMAND [OPTION]...\n"
+               "Looks at devices, contracts, memory and models of /dev/ai0.\n\n";
+        for (const Command& each : all_commands())
+            text += "  " + std::string(each.name) +
+                    std::string(12 - std::string_view(each.name).size(), ' ') + each.summary + "\n";
+    }
+    return text + "\n"
+                  "  -j, --json    print JSON; field names carry their unit\n"
+                  "  --no-header   tables without the line of names\n"
+                  "  -h, --help    say this; after a command, say what it takes\n"
+                  "  -V, --version say which version this is\n\n"
+                  "Exit status: 0 done, 1 refused or not there, 2 wrong usage, 3 no /dev/ai0 or\n"
+                  "no permission to open it.\n";
+}
+
+} // namespace aictl

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of aictl. */
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ai/ai.h>
+
+namespace aictl {
+
+struct Options {
+    std::string command;                /* empty with --help or --version alone */
+    std::vector<std::string> arguments; /* behind it */
+    bool help = false;
+    bool version = false;
+    bool json = false;
+    bool header = true;
+    bool names = false;      /* of contracts, for completion */
+    bool follow = false;     /* events as they come */
+    std::uint64_t since = 0; /* events after that number */
+};
+
+/* EINVAL: what is wrong with the words, without that of the program. */
+ai::Result<Options> parse_options(const std::vector<std::string>& words);
+
+/* For all commands, or for one. */
+std::string usage(const std::string& command = "");
+
+} // namespace aictl
