@@ -88,6 +88,10 @@ run: export RUN_IMAGE := $(value IMAGE)
 run: modules-stock build ## read the text in a picture (IMAGE=path) on the reference NPU
 	@tools/run-ocr "$$RUN_IMAGE"
 
+.PHONY: demo-contracts
+demo-contracts: modules-stock build ## tell the story of a contract: kept, broken, moved, recovered
+	@tools/demo-contracts/run
+
 check: modules-stock modules-debug build ## run all tests, on the stock and the debug kernel
 	@tools/check
 

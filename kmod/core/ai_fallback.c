@@ -130,7 +130,6 @@ static void ai_fallback_move(struct ai_contract *contract, const struct ai_event
 	lockdep_assert_held(&contract->sla.lock);
 	event.kind = AI_EVENT_FALLBACK;
 	event.other = contract->fallback->adev->id;
-	event.jobs = contract->sla.breaches;
 	contract->sla.moved = event.term;
 	contract->sla.moved_until = ktime_get_ns() + stay_ns;
 	contract->sla.breaches = 0;
@@ -142,8 +141,10 @@ static void ai_fallback_breach(struct ai_contract *contract)
 	struct ai_sla *sla = &contract->sla;
 
 	lockdep_assert_held(&sla->lock);
-	if (++sla->breaches >= AI_FALLBACK_BREACHES)
-		ai_fallback_move(contract, &sla->breach, contract->terms.fuse_ns);
+	if (++sla->breaches < AI_FALLBACK_BREACHES)
+		return;
+	sla->breach.jobs = sla->breaches;
+	ai_fallback_move(contract, &sla->breach, contract->terms.fuse_ns);
 }
 
 static bool ai_fallback_allowed(const struct ai_contract *contract, const struct ai_model *model)
