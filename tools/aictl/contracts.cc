@@ -185,8 +185,7 @@ ai::Result<void> run_contracts(const Context& context)
         for (const ai::ContractInfo& info : *contracts)
             names.push_back(printable(info.terms.name));
         std::ranges::sort(names);
-        auto twice = std::ranges::unique(names);
-        names.erase(twice.begin(), twice.end());
+        names.erase(std::unique(names.begin(), names.end()), names.end());
         for (const std::string& name : names)
             context.out << name << '\n';
     } else if (context.options.json) {

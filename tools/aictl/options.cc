@@ -96,6 +96,7 @@ ai::Result<Options> parse_options(const std::vector<std::string>& words)
     int code = 0;
 
     copy.insert(copy.end(), words.begin(), words.end());
+    pointers.reserve(copy.size() + 1);
     for (std::string& word : copy)
         pointers.push_back(word.data());
     pointers.push_back(nullptr);

@@ -134,6 +134,7 @@ void overload(const ai::Session& session, Caller& caller, const ai::Contract& ca
 
     std::atomic<bool> over = false;
     std::vector<std::jthread> crowd;
+    crowd.reserve(6);
     std::atomic<std::int64_t> total = 0;
     std::atomic<std::int64_t> count = 0;
     for (int i = 0; i < 6; i++)

@@ -31,9 +31,9 @@ protected:
     }
 
     /* What the command prints; an error is rethrown. */
-    std::string run(std::vector<std::string> words) { return result(std::move(words)).or_throw(); }
+    std::string run(const std::vector<std::string>& words) { return result(words).or_throw(); }
 
-    ai::Result<std::string> result(std::vector<std::string> words)
+    ai::Result<std::string> result(const std::vector<std::string>& words)
     {
         aictl::Options options = aictl::parse_options(words).or_throw();
         std::ostringstream out;
@@ -50,7 +50,7 @@ protected:
 
 TEST(AictlOptions, SaysWhatIsWrong)
 {
-    auto message = [](std::vector<std::string> words) {
+    auto message = [](const std::vector<std::string>& words) {
         return aictl::parse_options(words).error().message;
     };
 
