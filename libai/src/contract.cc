@@ -272,11 +272,18 @@ Contract::~Contract()
     close();
 }
 
-void Contract::close()
+void Contract::close() noexcept
 {
     if (fd_ >= 0)
         file_->syscalls().close(fd_);
     fd_ = -1;
+}
+
+Result<void> Contract::check_open() const
+{
+    if (fd_ >= 0)
+        return {};
+    return Error{EBADF, "the contract is closed"};
 }
 
 int Contract::fd() const
@@ -286,7 +293,7 @@ int Contract::fd() const
 
 Result<ContractInfo> Contract::info() const
 {
-    return query(*file_, fd_, 0, 0);
+    return check_open().and_then([&] { return query(*file_, fd_, 0, 0); });
 }
 
 Result<std::vector<Event>> Contract::events() const
@@ -310,8 +317,9 @@ Result<std::vector<Event>> Contract::events() const
 
 Result<bool> Contract::wait(Nanoseconds timeout) const
 {
+    if (Result<void> open = check_open(); !open)
+        return std::move(open).error();
     int ret = file_->syscalls().wait_readable(fd_, timeout);
-
     if (ret < 0)
         return Error{-ret,
                      "events of the contract cannot be waited for: " + detail::error_text(-ret)};
@@ -322,7 +330,8 @@ Result<void> Contract::renew() const
 {
     ai_contract_renew argument{};
 
-    return file_->call_on(fd_, AI_CONTRACT_RENEW, "AI_CONTRACT_RENEW", argument);
+    return check_open().and_then(
+        [&] { return file_->call_on(fd_, AI_CONTRACT_RENEW, "AI_CONTRACT_RENEW", argument); });
 }
 
 Result<std::vector<ContractInfo>> contracts(const Session& session)

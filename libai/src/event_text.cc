@@ -53,9 +53,10 @@ std::string exceeded(const Event& event)
         event.limit
             ? (static_cast<double>(event.found) / static_cast<double>(event.limit) - 1) * 100
             : 0;
-    std::string text = std::string(to_string(event.term)) + " exceeded by ";
+    const std::string text = std::string(to_string(event.term)) + " exceeded by ";
+    const long long percent = std::llround(over);
 
-    return text + std::to_string(std::llround(over)) + " %";
+    return text + (percent ? std::to_string(percent) : "less than 1") + " %";
 }
 
 std::string breach(const Event& event)
@@ -64,14 +65,14 @@ std::string breach(const Event& event)
            in_unit_of(event.term, event.limit);
 }
 
-/* Of an event that has it: "(job 17 on npu0)". */
+/* Of an event that has it: "(job 17 on npu0)"; it may have run on the fallback. */
 std::string where(const Event& event)
 {
     std::string text = " (";
 
     if (event.job)
         text += "job " + std::to_string(event.job) + " on ";
-    return text + device_name(event.device) + ")";
+    return text + device_name(event.other != kSystem ? event.other : event.device) + ")";
 }
 
 std::string degrees(std::uint64_t thousandths)
@@ -84,6 +85,15 @@ std::string degrees(std::uint64_t thousandths)
 std::string failure(std::uint64_t number)
 {
     return detail::error_text(static_cast<int>(number));
+}
+
+/* Of a result of the fallback, if it says so: ", with int8 instead of fp16". */
+std::string precision(const Event& event)
+{
+    if (event.found >= event.limit || event.found == 0)
+        return "";
+    return std::string(", with ") + to_string(static_cast<Precision>(event.found)) +
+           " instead of " + to_string(static_cast<Precision>(event.limit));
 }
 
 std::string fallback(const Event& event)
@@ -154,7 +164,8 @@ std::string describe(const Event& event)
                device_name(event.device);
     case EventKind::kDegraded:
         return "a result came from " + device_name(event.other) + ", because of " +
-               to_string(event.term) + " (job " + std::to_string(event.job) + ")";
+               to_string(event.term) + precision(event) + " (job " + std::to_string(event.job) +
+               ")";
     case EventKind::kThrottled:
         return device_name(event.device) + " slows itself down: " + degrees(event.found) +
                ", at most " + degrees(event.limit);

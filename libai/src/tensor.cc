@@ -112,13 +112,15 @@ Result<Tensor> Tensor::room(std::shared_ptr<Buffer> buffer, Bytes offset, DType 
 }
 
 Result<Tensor> Tensor::from_strings(const Session& session, const Shape& shape,
-                                    std::span<const std::string> strings)
+                                    std::span<const std::string> strings,
+                                    const AllocOptions& options)
 {
     if (shape.elements() != strings.size())
         return Error{EINVAL, "the shape " + to_string(shape) + " does not have the " +
                                  std::to_string(strings.size()) + " strings that are given"};
     std::vector<std::byte> packed = pack_strings(strings);
-    Result<std::shared_ptr<Buffer>> buffer = Buffer::allocate(session, Bytes(packed.size()));
+    Result<std::shared_ptr<Buffer>> buffer =
+        Buffer::allocate(session, Bytes(packed.size()), options);
     if (!buffer)
         return std::move(buffer).error();
     std::ranges::copy(packed, (*buffer)->data().begin());

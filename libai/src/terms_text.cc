@@ -11,6 +11,8 @@
 #include <set>
 #include <span>
 
+#include <ai/uapi/ai.h>
+
 #include "text.h"
 
 namespace ai {
@@ -118,6 +120,13 @@ std::string listed(std::span<const std::string_view> words)
     return text;
 }
 
+/* How wide UTF-8 is, as far as that can be told by counting characters. */
+std::size_t columns(std::string_view text)
+{
+    return static_cast<std::size_t>(std::ranges::count_if(
+        text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
 /* One word of the text and what it says. */
 struct Word {
     std::string_view all;
@@ -142,16 +151,18 @@ private:
     };
     static const std::span<const Key> kKeys;
 
+    std::size_t end_of_word(std::size_t begin) const;
     Result<Word> split(std::string_view all) const;
     Result<void> apply(const Word& word);
     Error wrong(std::string_view part, const std::string& why) const;
     Result<std::uint64_t> quantity(const Word& word, const Kind& kind,
-                                   std::uint64_t most = INT64_MAX) const;
+                                   std::uint64_t most = UINT64_MAX) const;
     Result<std::uint64_t> measured(std::string_view value, std::string_view digits,
                                    std::uint64_t unit, std::uint64_t most) const;
     Result<std::size_t> choice(const Word& word, std::span<const std::string_view> words) const;
     Result<void> time(const Word& word, Nanoseconds& to) const;
     template <typename T> Result<void> amount(const Word& word, const Kind& kind, T& to) const;
+    Result<std::string> unquoted(const Word& word) const;
 
     Result<void> set_name(const Word& word);
     Result<void> set_device(const Word& word);
@@ -213,13 +224,30 @@ const std::span<const Parser::Key> Parser::kKeys = [] {
 Error Parser::wrong(std::string_view part, const std::string& why) const
 {
     std::string line(text_);
-    auto offset = static_cast<std::size_t>(part.data() - text_.data());
+    std::size_t offset =
+        columns(text_.substr(0, static_cast<std::size_t>(part.data() - text_.data())));
 
     for (char& c : line)
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
             c = ' ';
     return Error{EINVAL, why + "\n" + line + "\n" + std::string(offset, ' ') +
-                             std::string(std::max<std::size_t>(part.size(), 1), '^')};
+                             std::string(std::max<std::size_t>(columns(part), 1), '^')};
+}
+
+/* Blanks inside a quoted value do not end it. */
+std::size_t Parser::end_of_word(std::size_t begin) const
+{
+    std::size_t end = std::min(text_.find_first_of(kBlank, begin), text_.size());
+    std::size_t value = text_.substr(0, end).find('=', begin);
+
+    if (value == std::string_view::npos || !text_.substr(value + 1).starts_with('"'))
+        return end;
+    for (std::size_t i = value + 2; i < text_.size(); i++)
+        if (text_[i] == '\\')
+            i++;
+        else if (text_[i] == '"')
+            return std::min(text_.find_first_of(kBlank, i), text_.size());
+    return text_.size();
 }
 
 Result<Word> Parser::split(std::string_view all) const
@@ -273,7 +301,7 @@ Result<Terms> Parser::parse()
     std::size_t at = 0;
 
     while ((at = text_.find_first_not_of(kBlank, at)) != std::string_view::npos) {
-        std::size_t end = std::min(text_.find_first_of(kBlank, at), text_.size());
+        std::size_t end = end_of_word(at);
         Result<Word> word = split(text_.substr(at, end - at));
         if (!word)
             return std::move(word).error();
@@ -312,10 +340,11 @@ Result<std::uint64_t> Parser::measured(std::string_view value, std::string_view 
             return wrong(value,
                          detail::quoted(value) + " is not a whole number of the smallest unit");
         unit /= 10;
-        whole += static_cast<std::uint64_t>(c - '0') * unit;
+        std::uint64_t part = static_cast<std::uint64_t>(c - '0') * unit;
+        if (part > most - whole)
+            return wrong(value, detail::quoted(value) + " " + too_large);
+        whole += part;
     }
-    if (whole > most)
-        return wrong(value, detail::quoted(value) + " " + too_large);
     return whole;
 }
 
@@ -367,7 +396,7 @@ Result<std::size_t> Parser::choice(const Word& word, std::span<const std::string
 
 Result<void> Parser::time(const Word& word, Nanoseconds& to) const
 {
-    return quantity(word, kTime).and_then([&](std::uint64_t ns) {
+    return quantity(word, kTime, INT64_MAX).and_then([&](std::uint64_t ns) {
         to = Nanoseconds(ns);
         return Result<void>();
     });
@@ -381,11 +410,39 @@ template <typename T> Result<void> Parser::amount(const Word& word, const Kind& 
     });
 }
 
+/* What a value in quotes stands for. */
+Result<std::string> Parser::unquoted(const Word& word) const
+{
+    std::string_view value = word.value;
+    std::string text;
+
+    for (std::size_t i = 1; i < value.size(); i++) {
+        if (value[i] == '"' && i + 1 < value.size())
+            return wrong(value.substr(i + 1), "this follows the end of the quotes");
+        if (value[i] == '"')
+            return text;
+        if (value[i] == '\\' && i + 1 < value.size())
+            i++;
+        text += value[i];
+    }
+    return wrong(value, "the quotes are not closed");
+}
+
 Result<void> Parser::set_name(const Word& word)
 {
-    if (word.value.empty())
+    Result<std::string> name =
+        word.value.starts_with('"') ? unquoted(word) : Result(std::string(word.value));
+
+    if (!name)
+        return std::move(name).error();
+    if (name->empty())
         return wrong(word.all, "name is empty");
-    terms_.name = word.value;
+    if (name->size() >= AI_NAME_LEN)
+        return wrong(word.value, "name has " + std::to_string(name->size()) +
+                                     " characters, the most is " + std::to_string(AI_NAME_LEN - 1));
+    if (!std::ranges::all_of(*name, [](char c) { return c >= ' ' && c <= '~'; }))
+        return wrong(word.value, "name takes printable ASCII");
+    terms_.name = std::move(*name);
     return {};
 }
 
@@ -499,6 +556,22 @@ std::string exact(std::uint64_t count, const Kind& kind)
     return std::to_string(count / best->size).append(best->name);
 }
 
+/* In quotes if it would not be one word without. */
+std::string name_word(const std::string& name)
+{
+    std::string text = "\"";
+
+    if (!name.starts_with('=') && name.find_first_of("\"\\") == std::string::npos &&
+        name.find_first_of(kBlank) == std::string::npos)
+        return name;
+    for (char c : name) {
+        if (c == '"' || c == '\\')
+            text += '\\';
+        text += c;
+    }
+    return text + "\"";
+}
+
 void add(std::string& text, std::string_view key, std::string_view sign, const std::string& value)
 {
     text.append(text.empty() ? "" : " ").append(key).append(sign).append(value);
@@ -552,7 +625,7 @@ std::string to_string(const Terms& terms)
     std::string text;
 
     if (!terms.name.empty())
-        add(text, "name", kEquals, terms.name);
+        add(text, "name", kEquals, name_word(terms.name));
     if (terms.device != kSystem)
         add(text, "device", kEquals, device_name(terms.device));
     add_time(text, "latency_p99", kAtMost, terms.latency);

@@ -51,6 +51,19 @@ TEST_F(ContractTest, IsClosedOnce)
     EXPECT_EQ(kernel->live_contracts(), 0U);
 }
 
+TEST_F(ContractTest, CanBeClosedEarly)
+{
+    ai::Contract contract = ai::Contract::create(session, terms()).or_throw();
+    contract.close();
+    contract.close();
+    EXPECT_EQ(kernel->live_contracts(), 0U);
+    EXPECT_EQ(contract.fd(), -1);
+    EXPECT_EQ(contract.info().error().code, EBADF);
+    EXPECT_EQ(contract.events().error().code, EBADF);
+    EXPECT_EQ(contract.wait(-1ns).error().code, EBADF);
+    EXPECT_EQ(contract.renew().error().code, EBADF);
+}
+
 TEST_F(ContractTest, KeepsItsTerms)
 {
     ai::Terms asked = terms();
@@ -160,7 +173,7 @@ TEST_F(ContractTest, MemoryAndRequestsUnderIt)
     kernel->on_infer = [](FakeKernel::Job& job) {
         job.argument->service = AI_SERVICE_DEGRADED;
         job.argument->moved = AI_TERM_DEVICE;
-        job.argument->broken = 0;
+        job.argument->broken = 1U << AI_TERM_POWER;
         job.argument->latency_ns = 1000;
         job.argument->energy_uj = 7;
         set_output(job.outputs[0], AI_DTYPE_FLOAT, {1}, 4);
@@ -175,8 +188,20 @@ TEST_F(ContractTest, MemoryAndRequestsUnderIt)
     auto done = ai::infer(model, {&input, 1}, {.contract = &contract}).or_throw();
     EXPECT_EQ(done.record.service, ai::Service::kDegraded);
     EXPECT_EQ(done.record.moved, ai::Term::kDevice);
+    EXPECT_TRUE(done.record.broke(ai::Term::kPower));
+    EXPECT_FALSE(done.record.broke(ai::Term::kEnergy));
     EXPECT_EQ(done.record.latency, 1us);
     EXPECT_EQ(done.record.energy, 7_uJ);
+}
+
+TEST_F(ContractTest, StringsUnderItAndAPreciseModel)
+{
+    ai::Contract contract = ai::Contract::create(session, terms()).or_throw();
+    const std::vector<std::string> strings{"a", "b"};
+    ai::Tensor::from_strings(session, ai::Shape(2), strings, {.contract = &contract}).or_throw();
+    EXPECT_EQ(kernel->last_alloc.contract, contract.fd());
+    ai::Model::load(session, artefact, {.precision = ai::Precision::kFp16}).or_throw();
+    EXPECT_EQ(kernel->last_load.precision, AI_PRECISION_FP16);
 }
 
 TEST_F(ContractTest, EventsInWords)
@@ -189,14 +214,20 @@ TEST_F(ContractTest, EventsInWords)
         event(AI_EVENT_FAILED, 0, 0, AI_TERM_NONE),
     };
     kernel->events.back().kind = 99;
+    kernel->events.push_back(
+        event(AI_EVENT_DEGRADED, AI_PRECISION_INT8, AI_PRECISION_FP16, AI_TERM_ENERGY));
+    kernel->events.push_back(event(AI_EVENT_FAILED, EIO, 0, AI_TERM_DEVICE));
+    kernel->events.push_back(event(AI_EVENT_LATENCY, 50000001, 50000000, AI_TERM_LATENCY));
     for (ai_event& each : kernel->events) {
         each.other = AI_DEVICE(AI_CLASS_GPU, 1);
         each.jobs = 3;
     }
+    kernel->events.front().other = 0; /* as the kernel has it for what is broken */
+    kernel->events.back().other = 0;
     ai::Contract contract = ai::Contract::create(session, terms()).or_throw();
     std::vector<ai::Event> events = contract.events().or_throw();
 
-    ASSERT_EQ(events.size(), 5U);
+    ASSERT_EQ(events.size(), 8U);
     EXPECT_EQ(ai::describe(events[0]),
               "energy exceeded by 23 %: 1.23 J, at most 1 J (job 17 on npu0)");
     EXPECT_EQ(ai::describe(events[1]),
@@ -204,6 +235,10 @@ TEST_F(ContractTest, EventsInWords)
     EXPECT_THAT(ai::describe(events[2]), HasSubstr("the device does not work"));
     EXPECT_EQ(ai::describe(events[3]), "npu0 has slowed itself down for 2 s, which 3 results felt");
     EXPECT_THAT(ai::describe(events[4]), HasSubstr("99"));
+    EXPECT_EQ(ai::describe(events[5]),
+              "a result came from gpu1, because of energy, with int8 instead of fp16 (job 17)");
+    EXPECT_THAT(ai::describe(events[6]), HasSubstr("(job 17 on gpu1)"));
+    EXPECT_THAT(ai::describe(events[7]), HasSubstr("exceeded by less than 1 %"));
 }
 
 } // namespace

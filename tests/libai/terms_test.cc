@@ -83,6 +83,24 @@ TEST(Terms, GoesToTextAndBack)
     }
 }
 
+TEST(Terms, AnyNameGoesToTextAndBack)
+{
+    EXPECT_EQ(parsed("name=\"front door, left\" power<=1W").name, "front door, left");
+    EXPECT_EQ(ai::to_string(ai::Terms{.name = "camera-1"}), "name=camera-1");
+    EXPECT_EQ(ai::to_string(ai::Terms{.name = "a \"b\" \\"}), R"(name="a \"b\" \\")");
+    for (const char* name : {"front door", " ", "a,b", "\"", "\\", "a\\b", "=x", ">=", "a=\"b c\"",
+                             "x\"", "power<=1W", "!~"}) {
+        ai::Terms terms{.name = name, .power = 25_W};
+        EXPECT_EQ(parsed(ai::to_string(terms)), terms) << ai::to_string(terms);
+    }
+    ai::Terms most{.name = std::string(63, 'x'),
+                   .energy = ai::Energy(UINT64_MAX),
+                   .bandwidth = ai::Bandwidth(UINT64_MAX),
+                   .memory = {{.size = ai::Bytes(UINT64_MAX)}}};
+    EXPECT_EQ(parsed(ai::to_string(most)), most) << ai::to_string(most);
+    EXPECT_EQ(ai::parse_terms("energy<=18446744073709.551616J").error().code, EINVAL);
+}
+
 struct Mistake {
     const char* text;
     const char* word; /* what is pointed at */
@@ -142,17 +160,32 @@ TEST(Terms, PointsAtWhatIsWrong)
              Mistake{"precision>=fp12", "fp12", "int4"},
              Mistake{"fault=maybe", "maybe", "non-critical or critical"},
              Mistake{"name=", "name=", "empty"},
+             Mistake{"name=\"\" burst=2", "name=\"\"", "empty"},
+             Mistake{"burst=2 name=\"a b", "\"a b", "not closed"},
+             Mistake{"name=\"a\\", "\"a\\", "not closed"},
+             Mistake{"name=\"a b\"c burst=2", "c", "follows the end of the quotes"},
+             Mistake{"name=\"15 J\" energy<=\"15 J\"", "\"15 J\"", "no number"},
+             Mistake{
+                 "burst=2 name=0123456789012345678901234567890123456789012345678901234567890123",
+                 "0123456789012345678901234567890123456789012345678901234567890123",
+                 "64 characters, the most is 63"},
              Mistake{"camera", "camera", "has no <=, >= or ="},
              Mistake{"=5", "=5", "there is no term"},
          })
         expect_mistake(mistake);
 }
 
+TEST(Terms, PointsBehindLettersOfSeveralBytes)
+{
+    EXPECT_THAT(ai::parse_terms("name=T\u00fcr burst=2").error().message,
+                testing::EndsWith("\nname=T\u00fcr burst=2\n     ^^^"));
+}
+
 /* Whatever comes in: terms, or a message of three lines. */
 TEST(Terms, SurvivesAnyText)
 {
-    const std::string good = "name=camera device=npu0 latency_p99<=50.25ms rate>=30Hz "
-                             "memory(npu0)>=64MiB share>=20% fault=critical";
+    const std::string good = "device=npu0 latency_p99<=50.25ms rate>=30Hz "
+                             "memory(npu0)>=64MiB share>=20% fault=critical name=\"a b\\\"\"";
     std::mt19937 random(1);
     std::size_t accepted = 0;
 

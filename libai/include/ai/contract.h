@@ -169,7 +169,16 @@ public:
     Contract& operator=(Contract&&) noexcept;
     ~Contract();
 
-    /* The descriptor, which the contract goes on owning: for poll() and for sending it. */
+    /*
+     * Ends it now. No other member may be running; those that are called afterwards
+     * fail with EBADF.
+     */
+    void close() noexcept;
+
+    /*
+     * The descriptor, which the contract goes on owning: for poll() and for sending it.
+     * -1 once it is closed or moved from.
+     */
     int fd() const;
 
     Result<ContractInfo> info() const;
@@ -186,7 +195,7 @@ public:
 private:
     friend struct detail::ContractAccess;
     Contract(std::shared_ptr<detail::File> file, int fd);
-    void close();
+    Result<void> check_open() const;
 
     std::shared_ptr<detail::File> file_;
     int fd_ = -1;

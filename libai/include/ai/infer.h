@@ -49,7 +49,10 @@ struct Record {
     std::uint32_t broken = 0; /* bits 1 << Term of the terms that were broken */
     Term moved = Term::kNone; /* why it ran on the contract's fallback */
     Nanoseconds latency{};    /* from submission to the end */
-    Energy energy;            /* the device's power over the time it was busy with it */
+    Energy energy{};          /* the device's power over the time it was busy with it */
+
+    /* Whether @term was broken. */
+    bool broke(Term term) const { return (broken >> static_cast<std::uint32_t>(term) & 1) != 0; }
 };
 
 struct InferOptions {

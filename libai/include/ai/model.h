@@ -39,7 +39,7 @@ enum class ModelState : std::uint32_t { kCompiling = 0, kReady = 1, kFailed = 2 
 
 struct LoadOptions {
     /* Name in the records and traces; empty: of the file, else "model". */
-    std::string name;
+    std::string name{};
     /* 0: one above the highest of this name on the same open file. */
     std::uint32_t version = 0;
     DeviceId device = kAnyDevice;

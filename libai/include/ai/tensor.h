@@ -66,7 +66,8 @@ public:
 
     /* A tensor of strings with a copy of @strings, one for each element of @shape. */
     static Result<Tensor> from_strings(const Session& session, const Shape& shape,
-                                       std::span<const std::string> strings);
+                                       std::span<const std::string> strings,
+                                       const AllocOptions& options = {});
 
     DType dtype() const { return dtype_; }
     const Shape& shape() const { return shape_; }

@@ -83,18 +83,20 @@ struct Terms {
 };
 
 /*
- * Terms from text: words such as latency_p99<=50ms, in any order, each at most once.
+ * Terms from text: words such as latency_p99<=50ms, in any order, each at most once,
+ * with blanks or commas between them. A name that has such itself is put in double
+ * quotes; inside these a backslash stands before a quote or a backslash.
  * Models have no text: set them afterwards. EINVAL; the message has three lines, the
  * last one points at the word.
  *
- *     name=WORD  device=npu0  latency_p99<=TIME  rate>=30Hz or period=TIME  burst=2
+ *     name=camera  device=npu0  latency_p99<=TIME  rate>=30Hz or period=TIME  burst=2
  *     service<=TIME  energy<=15J  power<=25W  bandwidth>=1GB/s  share>=20%
  *     precision>=fp16  fault=critical|non-critical  degrade=yes|no
  *     fallback=forbid|warn|allow  lapse=TIME  fuse=TIME  memory(npu0|system)>=64MiB
  */
 AI_EXPORT Result<Terms> parse_terms(std::string_view text);
 
-/* Text that parse_terms() makes the same terms of, but for the models. */
+/* Text that parse_terms() makes the same terms of, but for models and memory used. */
 AI_EXPORT std::string to_string(const Terms& terms);
 
 /* "fp32", ...; "none" */
