@@ -66,10 +66,10 @@ struct Terms {
     std::uint32_t burst = 0;   /* requests that may come at once; 0 means 1 */
     Nanoseconds service{0};    /* longest time one keeps the device; 0: as measured of model */
     std::uint32_t model = 0;   /* Model::handle() of a model on that device */
-    Energy energy;             /* of one inference, at most */
-    Power power;               /* of the device meanwhile, at most */
-    Bandwidth bandwidth;       /* tensor data that requests may move */
-    Share share;               /* of the device's time, at least; not together with latency */
+    Energy energy{};           /* of one inference, at most */
+    Power power{};             /* of the device meanwhile, at most */
+    Bandwidth bandwidth{};     /* tensor data that requests may move */
+    Share share{};             /* of the device's time, at least; not together with latency */
     Precision precision = Precision::kNone; /* of the models used, at least */
     Fallback fallback = Fallback::kForbid;
     std::uint32_t fallback_model = 0; /* Model::handle() of what stands in for model */
@@ -77,7 +77,7 @@ struct Terms {
     bool may_degrade = false;         /* the fallback may be less precise */
     Nanoseconds lapse{0};             /* unused reservations are given up after that */
     Nanoseconds fuse{0};              /* how long an open fuse cools; 0: five minutes */
-    std::vector<MemoryTerm> memory;   /* each home at most once */
+    std::vector<MemoryTerm> memory{}; /* each home at most once */
 
     bool operator==(const Terms&) const = default;
 };
