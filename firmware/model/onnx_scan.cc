@@ -126,6 +126,9 @@ private:
             std::optional<std::uint64_t> key = varint(data);
             if (!key)
                 return cut(0);
+            /* Readers of protocol buffers drop what is above 32 bits, and see another field. */
+            if (*key > UINT32_MAX)
+                return damaged();
             if (!field(data, type, *key >> 3, static_cast<std::uint32_t>(*key & 7), depth))
                 return false;
         }
