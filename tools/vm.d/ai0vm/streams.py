@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """COMMAND's standard streams and the control channel, over virtio-serial."""
 
+import contextlib
 import os
 import selectors
 import signal
@@ -93,7 +94,9 @@ class Streams:
     def close(self) -> None:
         """End it at once."""
         if self._saved is not None:
-            termios.tcsetattr(0, termios.TCSADRAIN, self._saved)  # type: ignore[arg-type]
+            # The terminal may have gone; what follows is to be done all the same.
+            with contextlib.suppress(termios.error, OSError):
+                termios.tcsetattr(0, termios.TCSADRAIN, self._saved)  # type: ignore[arg-type]
             self._saved = None
         try:
             os.write(self._stop_write, b".")
