@@ -5,7 +5,7 @@
  *
  *     auto contract = ai::Contract::create(session, terms).or_throw();
  *     auto done = ai::infer(model, {&input, 1}, {.contract = &contract}).or_throw();
- *     if (done.service == ai::Service::kViolated)
+ *     if (done.record.service == ai::Service::kViolated)
  *         for (const ai::Event& event : contract.events().value())
  *             puts(ai::describe(event).c_str());
  */

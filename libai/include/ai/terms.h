@@ -3,6 +3,7 @@
  * The terms of a contract: what is needed, and what may give way.
  *
  *     using namespace std::chrono_literals;
+ *     using namespace ai::literals;
  *     ai::Terms terms{.name = "camera", .device = camera.device()};
  *     terms.latency = 50ms;
  *     terms.period = 33ms;
