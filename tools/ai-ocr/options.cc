@@ -9,7 +9,7 @@
 
 #include <getopt.h>
 
-#include "unknown_option.h"
+#include "read_options.h"
 
 namespace ai_ocr {
 
@@ -106,25 +106,15 @@ ai::Result<void> take(Options& options, int code, const std::string& value)
 ai::Result<Options> parse_options(std::span<char* const> argv)
 {
     Options options;
-    int code = 0;
 
     options.models = default_models();
     options.font = AI_OCR_FONT;
-    optind = 0; /* begin anew, also in tests that parse more than once */
-    opterr = 0;
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
-    while ((code = getopt_long(static_cast<int>(argv.size()), argv.data(), ":hVjd:t:", kLong.data(),
-                               nullptr)) != -1) {
-        std::string word = argv[static_cast<std::size_t>(optind - 1)];
-        if (code == ':')
-            return ai::Error{EINVAL, word + " is given no value, it needs one"};
-        if (code == '?')
-            return ai_tools::unknown_option("ai-ocr", kLong, word);
-        if (ai::Result<void> taken = take(options, code, optarg ? optarg : ""); !taken)
-            return std::move(taken).error();
-    }
-    for (char* argument : argv.subspan(static_cast<std::size_t>(optind)))
-        options.pictures.emplace_back(argument);
+    ai::Result<std::vector<std::string>> rest = ai_tools::read_options(
+        "ai-ocr", argv, ":hVjd:t:", kLong,
+        [&](int code, const std::string& value) { return take(options, code, value); });
+    if (!rest)
+        return std::move(rest).error();
+    options.pictures = std::move(*rest);
     if (options.pictures.empty() && !options.help && !options.version)
         return ai::Error{EINVAL, "no picture is given, at least one is needed: see --help"};
     return options;

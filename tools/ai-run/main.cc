@@ -13,6 +13,7 @@
 #include "ai_engine.h"
 #include "binding.h"
 #include "cases.h"
+#include "device_json.h"
 #include "options.h"
 #include "report.h"
 
@@ -60,7 +61,7 @@ int list(const Options& options)
     }
     Json json = Json::array();
     for (const ai::Device& device : *devices)
-        json.push_back(to_json(device));
+        json.push_back(ai_tools::to_json(device));
     print_json(json);
     return kOk;
 }

@@ -9,7 +9,7 @@
 
 #include <getopt.h>
 
-#include "unknown_option.h"
+#include "read_options.h"
 
 namespace ai_run {
 
@@ -201,23 +201,13 @@ ai::Result<ai::Nanoseconds> parse_duration(const std::string& text)
 ai::Result<Options> parse_options(std::span<char* const> argv)
 {
     Options options;
-    int code = 0;
+    ai::Result<std::vector<std::string>> rest = ai_tools::read_options(
+        "ai-run", argv, ":hVljd:n:t:i:o:", kLong,
+        [&](int code, const std::string& value) { return take(options, code, value); });
 
-    optind = 0; /* begin anew, also in tests that parse more than once */
-    opterr = 0;
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
-    while ((code = getopt_long(static_cast<int>(argv.size()), argv.data(),
-                               ":hVljd:n:t:i:o:", kLong.data(), nullptr)) != -1) {
-        auto word = static_cast<std::size_t>(optind - 1);
-        if (code == ':')
-            return ai::Error{EINVAL, std::string(argv[word]) + " is given no value, it needs one"};
-        if (code == '?')
-            return ai_tools::unknown_option("ai-run", kLong, argv[word]);
-        if (ai::Result<void> taken = take(options, code, optarg ? optarg : ""); !taken)
-            return std::move(taken).error();
-    }
-    for (char* argument : argv.subspan(static_cast<std::size_t>(optind)))
-        options.arguments.emplace_back(argument);
+    if (!rest)
+        return std::move(rest).error();
+    options.arguments = std::move(*rest);
     if (ai::Result<void> checked = check(options); !checked)
         return std::move(checked).error();
     return options;

@@ -18,7 +18,6 @@ using Json = nlohmann::ordered_json;
 
 void print_json(const Json& json);
 
-Json to_json(const ai::Device& device);
 Json to_json(const ai::Record& record);
 Json to_json(const CaseResult& result);
 /* Name, element type and shape; for strings the strings. */

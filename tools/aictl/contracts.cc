@@ -73,14 +73,6 @@ Json to_json(const ai::ContractInfo& info)
             {"events_lost", info.events_lost}};
 }
 
-template <typename T> std::string word(T quantity)
-{
-    std::string text = ai::to_string(quantity);
-
-    std::erase(text, ' ');
-    return text;
-}
-
 /* What is used of all that is reserved, in whatever memory. */
 std::string memory_word(const std::vector<ai::MemoryTerm>& memory)
 {

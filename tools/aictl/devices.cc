@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "commands.h"
+#include "device_json.h"
 #include "table.h"
 
 namespace aictl {
@@ -11,40 +12,14 @@ namespace {
 
 Json to_json(const ai::Device& device)
 {
-    return {{"name", device.name},
-            {"id", static_cast<std::uint32_t>(device.id)},
-            {"class", ai::to_string(device.device_class())},
-            {"product", device.product},
-            {"emulated", device.emulated},
-            {"health", ai::to_string(device.health)},
-            {"firmware", device.firmware},
-            {"engine", device.engine},
-            {"bus", device.bus},
-            {"generation", device.generation},
-            {"queue_depth", device.queue_depth},
-            {"queued", device.queued},
-            {"jobs_done", device.jobs_done},
-            {"jobs_failed", device.jobs_failed},
-            {"busy_ns", device.busy.count()},
-            {"temperature_mc", device.temperature_mc},
-            {"throttle_mc", device.throttle_mc},
-            {"power_mw", device.power_mw},
-            {"power_limit_mw", device.power_limit_mw},
-            {"clock_mhz", device.clock_mhz},
-            {"clock_max_mhz", device.clock_max_mhz},
-            {"memory_total_bytes", device.memory_total.count()},
-            {"memory_free_bytes", device.memory_free.count()},
-            {"bandwidth_bytes_per_s", device.bandwidth.count()},
-            {"reserved_bandwidth_bytes_per_s", device.reserved_bandwidth.count()}};
-}
+    Json json = ai_tools::to_json(device);
 
-/* Without the blank of the library's, so that a column is a word. */
-template <typename T> std::string word(T quantity)
-{
-    std::string text = ai::to_string(quantity);
-
-    std::erase(text, ' ');
-    return text;
+    json["throttle_mc"] = device.throttle_mc;
+    json["power_limit_mw"] = device.power_limit_mw;
+    json["clock_max_mhz"] = device.clock_max_mhz;
+    json["bandwidth_bytes_per_s"] = device.bandwidth.count();
+    json["reserved_bandwidth_bytes_per_s"] = device.reserved_bandwidth.count();
+    return json;
 }
 
 std::string fraction(const std::string& part, const std::string& whole)

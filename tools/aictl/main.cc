@@ -45,7 +45,7 @@ int main(int argc, char** argv)
 {
     /* Whoever reads may have enough: then writing fails, and that is the end. */
     std::signal(SIGPIPE, SIG_IGN);
-    ai::Result<Options> options = parse_options({argv + 1, argv + argc});
+    ai::Result<Options> options = parse_options({argv, static_cast<std::size_t>(argc)});
     if (!options)
         return fail(options.error().message, kUsage);
     int status = run(*options);

@@ -9,7 +9,7 @@
 #include <getopt.h>
 
 #include "commands.h"
-#include "unknown_option.h"
+#include "read_options.h"
 
 namespace aictl {
 
@@ -88,39 +88,18 @@ ai::Result<void> check(const Options& options)
 
 } // namespace
 
-ai::Result<Options> parse_options(const std::vector<std::string>& words)
+ai::Result<Options> parse_options(std::span<char* const> argv)
 {
-    std::vector<std::string> copy{"aictl"};
-    std::vector<char*> pointers;
     Options options;
-    int code = 0;
+    ai::Result<std::vector<std::string>> rest = ai_tools::read_options(
+        "aictl", argv, ":hVjf", kLong,
+        [&](int code, const std::string& value) { return take(options, code, value); });
 
-    copy.insert(copy.end(), words.begin(), words.end());
-    pointers.reserve(copy.size() + 1);
-    for (std::string& word : copy)
-        pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    auto count = static_cast<int>(copy.size());
-
-    optind = 0; /* also forgets an earlier call */
-    opterr = 0;
-    // NOLINTBEGIN(concurrency-mt-unsafe): aictl reads its command line once, in one thread
-    while ((code = getopt_long(count, pointers.data(), ":hVjf", kLong.data(), nullptr)) != -1) {
-        const std::string word = pointers[static_cast<std::size_t>(optind > 1 ? optind - 1 : 1)];
-        if (code == '?')
-            return ai_tools::unknown_option("aictl", kLong, word);
-        if (code == ':')
-            return ai::Error{EINVAL, word + " needs a value: see --help"};
-        if (ai::Result<void> taken = take(options, code, optarg ? optarg : ""); !taken)
-            return std::move(taken).error();
-    }
-    // NOLINTEND(concurrency-mt-unsafe)
-    for (int i = optind; i < count; i++) {
-        std::string word = pointers[static_cast<std::size_t>(i)];
-        if (options.command.empty())
-            options.command = std::move(word);
-        else
-            options.arguments.push_back(std::move(word));
+    if (!rest)
+        return std::move(rest).error();
+    if (!rest->empty()) {
+        options.command = rest->front();
+        options.arguments.assign(rest->begin() + 1, rest->end());
     }
     if (ai::Result<void> good = check(options); !good)
         return std::move(good).error();

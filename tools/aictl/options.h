@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,8 @@ struct Options {
     std::uint64_t since = 0; /* events after that number */
 };
 
-/* EINVAL: what is wrong with the words, without that of the program. */
-ai::Result<Options> parse_options(const std::vector<std::string>& words);
+/* EINVAL: what is wrong with the command line. */
+ai::Result<Options> parse_options(std::span<char* const> argv);
 
 /* For all commands, or for one. */
 std::string usage(const std::string& command = "");

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <ai/terms.h>
+
 namespace aictl {
 
 class Table {
@@ -19,6 +21,15 @@ public:
 private:
     std::vector<std::vector<std::string>> rows_;
 };
+
+/* A quantity without the blank of the library's, so that a cell is a word. */
+template <typename T> std::string word(T quantity)
+{
+    std::string text = ai::to_string(quantity);
+
+    std::erase(text, ' ');
+    return text;
+}
 
 /* What cannot be printed on a terminal without harm becomes '?'. */
 std::string printable(std::string text);

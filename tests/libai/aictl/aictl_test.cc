@@ -16,6 +16,19 @@ using aictl::Json;
 using testing::HasSubstr;
 using testing::Not;
 
+ai::Result<aictl::Options> parse(const std::vector<std::string>& words)
+{
+    std::vector<std::string> copy{"aictl"};
+    std::vector<char*> argv;
+
+    copy.insert(copy.end(), words.begin(), words.end());
+    argv.reserve(copy.size() + 1);
+    for (std::string& word : copy)
+        argv.push_back(word.data());
+    argv.push_back(nullptr);
+    return aictl::parse_options(std::span(argv).first(copy.size()));
+}
+
 class AictlTest : public WithKernel {
 protected:
     ai::Session session = open();
@@ -35,7 +48,7 @@ protected:
 
     ai::Result<std::string> result(const std::vector<std::string>& words)
     {
-        aictl::Options options = aictl::parse_options(words).or_throw();
+        aictl::Options options = parse(words).or_throw();
         std::ostringstream out;
         return aictl::find_command(options.command)->run({session, options, out}).and_then([&] {
             return ai::Result<std::string>(out.str());
@@ -51,20 +64,20 @@ protected:
 TEST(AictlOptions, SaysWhatIsWrong)
 {
     auto message = [](const std::vector<std::string>& words) {
-        return aictl::parse_options(words).error().message;
+        return parse(words).error().message;
     };
 
     EXPECT_THAT(message({}), HasSubstr("no command"));
     EXPECT_THAT(message({"nonsense"}), HasSubstr("'nonsense' is no command"));
     EXPECT_THAT(message({"devices", "--nonsense"}), HasSubstr("--nonsense is no option"));
     EXPECT_THAT(message({"events", "--since", "x"}), HasSubstr("--since is 'x'"));
-    EXPECT_THAT(message({"events", "--since"}), HasSubstr("needs a value"));
+    EXPECT_THAT(message({"events", "--since"}), HasSubstr("is given no value"));
     EXPECT_THAT(message({"devices", "--follow"}), HasSubstr("for aictl events"));
     EXPECT_THAT(message({"events", "--names"}), HasSubstr("for aictl contracts"));
     EXPECT_THAT(message({"gpt", "x"}), HasSubstr("'x' is too much"));
-    EXPECT_TRUE(aictl::parse_options({"--help"}));
-    EXPECT_TRUE(aictl::parse_options({"gpt", "--help"})->help);
-    EXPECT_TRUE(aictl::parse_options({"--version"})->version);
+    EXPECT_TRUE(parse({"--help"}));
+    EXPECT_TRUE(parse({"gpt", "--help"})->help);
+    EXPECT_TRUE(parse({"--version"})->version);
 }
 
 TEST(AictlOptions, HelpNamesEachCommand)
