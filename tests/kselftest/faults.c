@@ -6,7 +6,7 @@
  * CONFIG_FAULT_INJECTION, its failslab, fail_page_alloc and fail_usercopy.
  */
 #define _GNU_SOURCE
-#include "ai_test.h"
+#include "contract_test.h"
 
 #define RW (AI_PERM_READ | AI_PERM_WRITE)
 #define DEBUG "/sys/kernel/debug/"
@@ -266,19 +266,24 @@ static int act_contract(void)
 	return ret;
 }
 
+static int infer_under(int contract)
+{
+	struct fixture mine;
+
+	fixture_again(&mine, &fix);
+	use_contract(&mine, contract);
+	return call(AI_INFER, &mine.call);
+}
+
 static int act_contract_infer(void)
 {
 	AI_ARG(ai_contract_create, arg, .terms = { .device = SIM_FAST, .power_mw = 1 },
 	       .name = "faults");
-	struct fixture mine;
 	int ret = call(AI_CONTRACT_CREATE, &arg);
 
 	if (ret)
 		return ret;
-	fixture_again(&mine, &fix);
-	mine.call.hdr.flags = AI_INFER_CONTRACT;
-	mine.call.contract = arg.fd;
-	ret = call(AI_INFER, &mine.call);
+	ret = infer_under(arg.fd);
 	close(arg.fd);
 	return ret;
 }
@@ -302,17 +307,13 @@ static int act_contract_fallback(void)
 	       .terms = { .device = SIM_FAST, .model = fix.model, .flags = AI_TERMS_CRITICAL,
 			  .fallback = AI_FALLBACK_WARN, .fallback_model = spare_model },
 	       .name = "faults");
-	struct fixture mine;
 	int ret = call(AI_CONTRACT_CREATE, &arg);
 
 	if (ret)
 		return ret;
-	fixture_again(&mine, &fix);
-	mine.call.hdr.flags = AI_INFER_CONTRACT;
-	mine.call.contract = arg.fd;
 	ret = fail_next();
 	if (!ret)
-		ret = call(AI_INFER, &mine.call);
+		ret = infer_under(arg.fd);
 	close(arg.fd);
 	return ret;
 }

@@ -52,8 +52,8 @@ enum class Fallback : std::uint32_t {
 /* Memory that is reserved. */
 struct MemoryTerm {
     DeviceId home = kSystem; /* or a device with memory of its own */
-    Bytes size;              /* rounded up to pages */
-    Bytes used;              /* of a contract: what is allocated of it */
+    Bytes size{};            /* rounded up to pages */
+    Bytes used{};            /* of a contract: what is allocated of it */
 
     bool operator==(const MemoryTerm&) const = default;
 };
