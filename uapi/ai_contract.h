@@ -403,7 +403,8 @@ enum ai_event_kind {
  * @found: the value found
  * @limit: the value allowed
  * @term: &enum ai_term it is about, 0 if none
- * @other: the other device, with a fallback, else 0
+ * @other: the other device, with a fallback: where requests go or come from, or where
+ *	the one ran that this is about; else 0
  * @jobs: requests it is about, 0 if that says nothing
  */
 struct ai_event {

@@ -473,8 +473,14 @@ static void ai_sla_check(struct ai_contract *contract, struct ai_job *job, u64 f
 	if (!limit || found <= limit)
 		return;
 	job->broken |= 1U << term;
-	event = (struct ai_event){ .kind = kind, .job = job->id, .found = found, .limit = limit,
-				   .term = term };
+	event = (struct ai_event){
+		.kind = kind,
+		.job = job->id,
+		.found = found,
+		.limit = limit,
+		.term = term,
+		.other = job->moved ? job->adev->id : 0,
+	};
 	contract->sla.breach = event;
 	ai_sla_note(contract, &event);
 }

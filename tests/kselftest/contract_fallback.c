@@ -238,6 +238,31 @@ static void test_violations(void)
 	served(&fix, SIM_SLOW, AI_SERVICE_VIOLATED, 0);
 }
 
+/* What the fallback breaks is said of its device. */
+static void test_breach_elsewhere(void)
+{
+	struct ai_event events[64];
+	struct ai_terms terms;
+	struct fixture fix;
+	int contract, i, count;
+
+	fixture_open(&fix, SIM_FAST, MODEL_COPY);
+	terms = fallback_terms(&fix, ai_load(fix.fd, SIM_OTHER, MODEL_COPY));
+	terms.fallback = AI_FALLBACK_ALLOW;
+	terms.fuse_ns = 0;
+	terms.power_mw = 1;
+	contract = contract_service(fix.fd, terms);
+	for (i = 0; i < 3; i++)
+		EXPECT(!request(&fix, contract), "%s", ai_sentence);
+	EXPECT(!request(&fix, contract), "%s", ai_sentence);
+	served(&fix, SIM_OTHER, AI_SERVICE_VIOLATED, AI_TERM_POWER);
+	count = contract_events(contract, events, 64);
+	EXPECT(count == 5, "%d events", count);
+	event_is(&events[2], AI_EVENT_POWER, AI_TERM_POWER, 0);
+	event_is(&events[3], AI_EVENT_FALLBACK, AI_TERM_POWER, SIM_OTHER);
+	event_is(&events[4], AI_EVENT_POWER, AI_TERM_POWER, SIM_OTHER);
+}
+
 /* Nothing falls back that was not told to. */
 static void test_forbid(void)
 {
@@ -483,6 +508,7 @@ static const struct tap_test tests[] = {
 	{ "precision", test_precision, 0 },
 	{ "three failures move, a trial brings back", test_failures, 0 },
 	{ "three violations move", test_violations, 0 },
+	{ "what the fallback breaks", test_breach_elsewhere, 0 },
 	{ "nothing moves by default", test_forbid, 0 },
 	{ "critical: what a device failed runs again", test_critical, 0 },
 	{ "not critical: what a device failed has failed", test_not_critical, 0 },
