@@ -66,6 +66,7 @@ private:
         std::uint64_t last;
     };
     std::map<std::uint64_t, Seen> seen_;
+    bool watched_ = false;
 };
 
 Json to_json(const ai::ContractInfo& info, const ai::Event& event)
@@ -132,10 +133,11 @@ ai::Result<void> Watcher::look()
     std::set<std::uint64_t> present;
 
     /* Once watched, contracts may come and go. */
-    if (!contracts && contracts.error().code == ENOENT && !seen_.empty())
+    if (!contracts && contracts.error().code == ENOENT && watched_)
         contracts = std::vector<ai::ContractInfo>();
     if (!contracts)
         return std::move(contracts).error();
+    watched_ = true;
     for (const ai::ContractInfo& info : *contracts) {
         auto [entry, is_new] = seen_.try_emplace(info.id, Seen{info.terms.name, options.since});
         std::uint64_t& last = entry->second.last;
