@@ -12,20 +12,6 @@
 
 /* ---- whether it can stand in ---- */
 
-static int ai_fallback_ready(struct ai_call *call, struct ai_model *model, u32 handle)
-{
-	char reason[AI_ERROR_LEN];
-	int error = ai_model_error(model, reason);
-
-	if (error == -EAGAIN)
-		return ai_fail(call, error, "model %u (%s) is still being compiled by %s", handle,
-			       model->name, dev_name(&model->adev->dev));
-	if (error)
-		return ai_fail(call, error, "model %u (%s) failed: %s", handle, model->name,
-			       reason);
-	return 0;
-}
-
 /* Whoever calls one must be able to call the other with the same tensors. */
 static int ai_fallback_same_io(struct ai_call *call, const struct ai_model *model,
 			       const struct ai_model *fallback)
@@ -107,9 +93,9 @@ int ai_fallback_check(struct ai_call *call, struct ai_contract *contract)
 			       "fallback_model is %u (%s), which is on %s like model, it must be on another device",
 			       terms->fallback_model, fallback->name,
 			       dev_name(&fallback->adev->dev));
-	ret = ai_fallback_ready(call, model, terms->model);
+	ret = ai_model_ready(call, model, terms->model);
 	if (!ret)
-		ret = ai_fallback_ready(call, fallback, terms->fallback_model);
+		ret = ai_model_ready(call, fallback, terms->fallback_model);
 	if (!ret)
 		ret = ai_fallback_same_io(call, model, fallback);
 	if (!ret && !(terms->flags & AI_TERMS_DEGRADE) &&

@@ -307,7 +307,7 @@ void ai_file_release_as(struct ai_file *file);
 /* ---- ai_model.c ---- */
 
 struct ai_model *ai_model_lookup(struct ai_call *call, u32 handle);
-int ai_model_error(struct ai_model *model, char *reason);
+int ai_model_ready(struct ai_call *call, struct ai_model *model, u32 handle);
 void ai_model_put(struct ai_model *model);
 int ai_ioctl_model_load(struct ai_call *call, struct ai_model_load *arg);
 void ai_undo_model_load(struct ai_call *call, struct ai_model_load *arg);

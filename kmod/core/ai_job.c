@@ -250,15 +250,10 @@ static int ai_infer_check(struct ai_call *call, const struct ai_infer *arg)
 
 static int ai_model_check(struct ai_call *call, struct ai_model *model, const struct ai_infer *arg)
 {
-	char reason[AI_ERROR_LEN];
-	int error = ai_model_error(model, reason);
+	int ret = ai_model_ready(call, model, arg->model);
 
-	if (error && error != -EAGAIN)
-		return ai_fail(call, error, "model %u (%s) failed: %s", arg->model, model->name,
-			       reason);
-	if (error)
-		return ai_fail(call, -EAGAIN, "model %u (%s) is still being compiled by %s",
-			       arg->model, model->name, dev_name(&model->adev->dev));
+	if (ret)
+		return ret;
 	if (arg->nr_inputs != model->nr_inputs)
 		return ai_fail(call, -EINVAL, "nr_inputs is %u, model %u (%s) has %u",
 			       arg->nr_inputs, arg->model, model->name, model->nr_inputs);

@@ -348,7 +348,7 @@ static int ai_model_send(struct ai_model *model, ktime_t until)
  *
  * Return: 0, -EAGAIN while it is being compiled, or what it failed with.
  */
-int ai_model_error(struct ai_model *model, char *reason)
+static int ai_model_error(struct ai_model *model, char *reason)
 {
 	int ret = 0;
 
@@ -361,6 +361,21 @@ int ai_model_error(struct ai_model *model, char *reason)
 	}
 	spin_unlock_irq(&model->lock);
 	return ret;
+}
+
+/* Whether it can be used; @handle is what the caller calls it. */
+int ai_model_ready(struct ai_call *call, struct ai_model *model, u32 handle)
+{
+	char reason[AI_ERROR_LEN];
+	int error = ai_model_error(model, reason);
+
+	if (error == -EAGAIN)
+		return ai_fail(call, error, "model %u (%s) is still being compiled by %s", handle,
+			       model->name, dev_name(&model->adev->dev));
+	if (error)
+		return ai_fail(call, error, "model %u (%s) failed: %s", handle, model->name,
+			       reason);
+	return 0;
 }
 
 static int ai_model_wait(struct ai_call *call, struct ai_model *model, ktime_t until)
