@@ -112,7 +112,7 @@ Result<void> check(const Terms& terms)
     return {};
 }
 
-Event from_kernel(const ai_event& event)
+ContractEvent from_kernel(const ai_event& event)
 {
     return {.sequence = event.sequence,
             .time = Clock::time_point(Nanoseconds(event.time_ns)),
@@ -126,9 +126,9 @@ Event from_kernel(const ai_event& event)
             .jobs = event.jobs};
 }
 
-std::vector<Event> from_kernel(std::span<const ai_event> events)
+std::vector<ContractEvent> from_kernel(std::span<const ai_event> events)
 {
-    std::vector<Event> out;
+    std::vector<ContractEvent> out;
 
     out.reserve(events.size());
     for (const ai_event& event : events)
@@ -296,7 +296,7 @@ Result<ContractInfo> Contract::info() const
     return check_open().and_then([&] { return query(*file_, fd_, 0, 0); });
 }
 
-Result<std::vector<Event>> Contract::events() const
+Result<std::vector<ContractEvent>> Contract::events() const
 {
     std::array<ai_event, kEventsAtOnce> events;
     Result<bool> some = wait(Nanoseconds(0));
@@ -304,7 +304,7 @@ Result<std::vector<Event>> Contract::events() const
     if (!some)
         return std::move(some).error();
     if (!*some)
-        return std::vector<Event>();
+        return std::vector<ContractEvent>();
     long got = -EINTR;
     while (got == -EINTR)
         got = file_->syscalls().read(fd_, std::as_writable_bytes(std::span(events)));
@@ -358,8 +358,8 @@ Result<ContractInfo> contract_info(const Session& session, std::uint64_t id)
     return query(file, file.fd(), id, 0);
 }
 
-Result<std::vector<Event>> contract_events(const Session& session, std::uint64_t id,
-                                           std::uint64_t after)
+Result<std::vector<ContractEvent>> contract_events(const Session& session, std::uint64_t id,
+                                                   std::uint64_t after)
 {
     std::array<ai_event, kEventsAtOnce> events;
     ai_contract_events argument{};
@@ -372,7 +372,7 @@ Result<std::vector<Event>> contract_events(const Session& session, std::uint64_t
         ->call(AI_CONTRACT_EVENTS, "AI_CONTRACT_EVENTS", argument)
         .and_then([&] {
             std::size_t count = std::min<std::size_t>(argument.count, events.size());
-            return Result<std::vector<Event>>(
+            return Result<std::vector<ContractEvent>>(
                 from_kernel(std::span<const ai_event>(events).first(count)));
         });
 }

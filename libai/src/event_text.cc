@@ -47,7 +47,7 @@ std::string in_unit_of(Term term, std::uint64_t value)
 }
 
 /* "energy exceeded by 23 %" */
-std::string exceeded(const Event& event)
+std::string exceeded(const ContractEvent& event)
 {
     const double over =
         event.limit
@@ -59,14 +59,14 @@ std::string exceeded(const Event& event)
     return text + (percent ? std::to_string(percent) : "less than 1") + " %";
 }
 
-std::string breach(const Event& event)
+std::string breach(const ContractEvent& event)
 {
     return exceeded(event) + ": " + in_unit_of(event.term, event.found) + ", at most " +
            in_unit_of(event.term, event.limit);
 }
 
 /* Of an event that has it: "(job 17 on npu0)"; it may have run on the fallback. */
-std::string where(const Event& event)
+std::string where(const ContractEvent& event)
 {
     std::string text = " (";
 
@@ -88,7 +88,7 @@ std::string failure(std::uint64_t number)
 }
 
 /* Of a result of the fallback, if it says so: ", with int8 instead of fp16". */
-std::string precision(const Event& event)
+std::string precision(const ContractEvent& event)
 {
     if (event.found >= event.limit || event.found == 0)
         return "";
@@ -96,7 +96,7 @@ std::string precision(const Event& event)
            " instead of " + to_string(static_cast<Precision>(event.limit));
 }
 
-std::string fallback(const Event& event)
+std::string fallback(const ContractEvent& event)
 {
     std::string why = event.term != Term::kDevice ? exceeded(event)
                       : event.found               ? "requests failed, " + failure(event.found)
@@ -135,7 +135,7 @@ const char* to_string(Fuse fuse)
     return name_of(fuse, kFuses);
 }
 
-std::string describe(const Event& event)
+std::string describe(const ContractEvent& event)
 {
     switch (event.kind) {
     case EventKind::kLatency:

@@ -225,7 +225,7 @@ TEST_F(ContractTest, EventsInWords)
     kernel->events.front().other = 0; /* as the kernel has it for what is broken */
     kernel->events.back().other = 0;
     ai::Contract contract = ai::Contract::create(session, terms()).or_throw();
-    std::vector<ai::Event> events = contract.events().or_throw();
+    std::vector<ai::ContractEvent> events = contract.events().or_throw();
 
     ASSERT_EQ(events.size(), 8U);
     EXPECT_EQ(ai::describe(events[0]),

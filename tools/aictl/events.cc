@@ -56,7 +56,7 @@ public:
     ai::Result<void> look();
 
 private:
-    void print(const ai::ContractInfo& info, const ai::Event& event);
+    void print(const ai::ContractInfo& info, const ai::ContractEvent& event);
     void print_gap(const ai::ContractInfo& info, std::uint64_t missed);
     void print_ended(std::uint64_t id, const std::string& name);
 
@@ -69,7 +69,7 @@ private:
     bool watched_ = false;
 };
 
-Json to_json(const ai::ContractInfo& info, const ai::Event& event)
+Json to_json(const ai::ContractInfo& info, const ai::ContractEvent& event)
 {
     return {{"contract", info.id},
             {"name", info.terms.name},
@@ -95,7 +95,7 @@ std::string seconds(ai::Clock::time_point time)
     return text;
 }
 
-void Watcher::print(const ai::ContractInfo& info, const ai::Event& event)
+void Watcher::print(const ai::ContractInfo& info, const ai::ContractEvent& event)
 {
     if (context_.options.json)
         print_json_line(context_.out, to_json(info, event));
@@ -142,7 +142,7 @@ ai::Result<void> Watcher::look()
         auto [entry, is_new] = seen_.try_emplace(info.id, Seen{info.terms.name, options.since});
         std::uint64_t& last = entry->second.last;
         present.insert(info.id);
-        ai::Result<std::vector<ai::Event>> events =
+        ai::Result<std::vector<ai::ContractEvent>> events =
             ai::contract_events(context_.session, info.id, last);
         if (!events && events.error().code == ENOENT)
             continue;
@@ -150,7 +150,7 @@ ai::Result<void> Watcher::look()
             return std::move(events).error();
         if (!events->empty() && events->front().sequence > last + 1)
             print_gap(info, events->front().sequence - last - 1);
-        for (const ai::Event& event : *events)
+        for (const ai::ContractEvent& event : *events)
             print(info, event);
         if (!events->empty())
             last = events->back().sequence;

@@ -75,18 +75,19 @@ private:
 };
 
 /* Events since the last time, said. */
-std::vector<ai::Event> tell_events(const ai::Contract& contract)
+std::vector<ai::ContractEvent> tell_events(const ai::Contract& contract)
 {
-    std::vector<ai::Event> events = contract.events().or_throw();
+    std::vector<ai::ContractEvent> events = contract.events().or_throw();
 
-    for (const ai::Event& event : events)
+    for (const ai::ContractEvent& event : events)
         say("event " + std::to_string(event.sequence) + ": " + ai::describe(event));
     return events;
 }
 
-bool has(const std::vector<ai::Event>& events, ai::EventKind kind)
+bool has(const std::vector<ai::ContractEvent>& events, ai::EventKind kind)
 {
-    return std::ranges::any_of(events, [&](const ai::Event& event) { return event.kind == kind; });
+    return std::ranges::any_of(events,
+                               [&](const ai::ContractEvent& event) { return event.kind == kind; });
 }
 
 /* A request each 100 ms: their latencies, the shortest first. */
@@ -188,7 +189,7 @@ void heat(Caller& caller, const ai::Contract& camera)
     bool returned = false;
     for (int i = 0; i < 100 && !returned; i++) {
         caller.request(&camera).or_throw();
-        for (const ai::Event& event : camera.events().or_throw()) {
+        for (const ai::ContractEvent& event : camera.events().or_throw()) {
             if (event.kind != ai::EventKind::kDegraded)
                 say("event " + std::to_string(event.sequence) + ": " + ai::describe(event));
             returned |= event.kind == ai::EventKind::kReturned;
@@ -212,8 +213,8 @@ void fuse(const ai::Session& session, Caller& caller)
     say("refused at once: " + refused.error().message);
     std::this_thread::sleep_for(1100ms);
     must(caller.request(&door).has_value(), "the probe works");
-    std::vector<ai::Event> events = door.events().or_throw();
-    for (const ai::Event& event : events)
+    std::vector<ai::ContractEvent> events = door.events().or_throw();
+    for (const ai::ContractEvent& event : events)
         if (event.kind != ai::EventKind::kFailed)
             say("event " + std::to_string(event.sequence) + ": " + ai::describe(event));
     must(has(events, ai::EventKind::kFuseClosed), "the fuse closes");

@@ -6,7 +6,7 @@
  *     auto contract = ai::Contract::create(session, terms).or_throw();
  *     auto done = ai::infer(model, {&input, 1}, {.contract = &contract}).or_throw();
  *     if (done.record.service == ai::Service::kViolated)
- *         for (const ai::Event& event : contract.events().value())
+ *         for (const ai::ContractEvent& event : contract.events().value())
  *             puts(ai::describe(event).c_str());
  */
 #pragma once
@@ -65,7 +65,7 @@ enum class EventKind : std::uint32_t {
 AI_EXPORT const char* to_string(EventKind kind);
 
 /* Something that happened to a contract; enum ai_event_kind says what the values are. */
-struct Event {
+struct ContractEvent {
     std::uint64_t sequence = 0; /* from 1; a gap is what was lost */
     Clock::time_point time{};
     EventKind kind{};
@@ -79,7 +79,7 @@ struct Event {
 };
 
 /* One sentence, for example "energy exceeded by 23 %: 1.23 J, at most 1 J (job 17 on npu0)". */
-AI_EXPORT std::string describe(const Event& event);
+AI_EXPORT std::string describe(const ContractEvent& event);
 
 /* How a result compares with the terms of its contract. */
 enum class Service : std::uint32_t {
@@ -184,7 +184,7 @@ public:
     Result<ContractInfo> info() const;
 
     /* Events that were not read yet, the oldest first; empty if there are none. */
-    Result<std::vector<Event>> events() const;
+    Result<std::vector<ContractEvent>> events() const;
 
     /* Whether there are events, after at most @timeout (negative: without end). */
     Result<bool> wait(Nanoseconds timeout) const;
@@ -218,8 +218,8 @@ AI_EXPORT Result<ContractInfo> contract_info(const Session& session, std::uint64
  * Events of one of them after number @after, as far as they are kept. Whoever owns
  * the contract can read them all the same.
  */
-AI_EXPORT Result<std::vector<Event>> contract_events(const Session& session, std::uint64_t id,
-                                                     std::uint64_t after = 0);
+AI_EXPORT Result<std::vector<ContractEvent>>
+contract_events(const Session& session, std::uint64_t id, std::uint64_t after = 0);
 
 /* Closes the fuses of all contracts of that name: how many were not. Needs CAP_SYS_ADMIN. */
 AI_EXPORT Result<std::uint32_t> reset_fuse(const Session& session, std::string_view name);
