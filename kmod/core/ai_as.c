@@ -226,8 +226,11 @@ static int ai_device_wait_as(struct ai_device *adev, ktime_t until)
 
 	if (state)
 		return state;
-	left = wait_event_killable_timeout(adev->ready, (state = ai_device_as_state(adev)),
-					   ai_jiffies_until(until));
+	do {
+		left = wait_event_killable_timeout(adev->ready,
+						   (state = ai_device_as_state(adev)),
+						   ai_jiffies_until(until));
+	} while (!left && ai_time_left(until));
 	if (left < 0)
 		return -EINTR;
 	return left ? state : -ETIME;

@@ -354,11 +354,13 @@ static bool ai_device_settled(struct ai_device *adev)
  */
 int ai_device_wait_ready(struct ai_device *adev, ktime_t until)
 {
-	long left = ai_jiffies_until(until);
+	long left = 0;
 
 	if (fatal_signal_pending(current))
 		return -EINTR;
-	left = left ? wait_event_killable_timeout(adev->ready, ai_device_settled(adev), left) : 0;
+	while (!left && ai_time_left(until))
+		left = wait_event_killable_timeout(adev->ready, ai_device_settled(adev),
+						   ai_jiffies_until(until));
 	if (left < 0)
 		return -EINTR;
 	if (READ_ONCE(adev->unplugged) || READ_ONCE(adev->health) == AI_HEALTH_FAILED)

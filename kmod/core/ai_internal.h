@@ -357,7 +357,11 @@ static inline u64 ai_la_to_va(u64 la)
 	       ((AI_LA_PAGE(la) & (AI_GPT_MAX_PAGES - 1)) << 12);
 }
 
-/* How long to wait at most, in jiffies, for a call that ends then; 0: no end. */
+/*
+ * How long to wait at most, in jiffies, for a call that ends then; 0: no end.
+ * Jiffies may lag behind the clock, and a wait then ends too early: ask
+ * ai_time_left() whether to wait on.
+ */
 static inline long ai_jiffies_until(ktime_t until)
 {
 	s64 left = ktime_to_ns(ktime_sub(until, ktime_get()));
@@ -365,6 +369,11 @@ static inline long ai_jiffies_until(ktime_t until)
 	if (!until)
 		return MAX_SCHEDULE_TIMEOUT;
 	return left > 0 ? nsecs_to_jiffies(left) + 1 : 0;
+}
+
+static inline bool ai_time_left(ktime_t until)
+{
+	return !until || ktime_before(ktime_get(), until);
 }
 
 static inline bool ai_region_is_system(const struct ai_region *region)

@@ -376,7 +376,10 @@ static int ai_job_wait(struct ai_call *call, struct ai_job *job, s64 timeout_ns)
 		limit = ktime_add_ms(now, AI_ABORT_TIMEOUT_MS);
 		if (timeout_ns)
 			limit = min(limit, timeout_ns);
-		left = wait_for_completion_killable_timeout(&job->done, ai_jiffies_until(limit));
+		do {
+			left = wait_for_completion_killable_timeout(&job->done,
+								    ai_jiffies_until(limit));
+		} while (!left && ai_time_left(limit));
 		if (left > 0)
 			return 0;
 		return ai_fail(call, left ? -EINTR : -ETIME,

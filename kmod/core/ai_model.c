@@ -384,7 +384,10 @@ static int ai_model_wait(struct ai_call *call, struct ai_model *model, ktime_t u
 	long left;
 	int ret;
 
-	left = wait_for_completion_killable_timeout(&model->loaded, ai_jiffies_until(until));
+	do {
+		left = wait_for_completion_killable_timeout(&model->loaded,
+							    ai_jiffies_until(until));
+	} while (!left && ai_time_left(until));
 	if (left < 0)
 		return ai_fail(call, -EINTR, "a fatal signal ended the wait for the model");
 	if (!left && !completion_done(&model->loaded))

