@@ -229,6 +229,7 @@ enum ai_npu_model_state {
  * @compiling: the device was at it when it was stopped
  * @stops: &ai_npu.stops when the device answered
  * @tries: times a reset ended its compilation since ai.ko was last told
+ * @crashes: of these, the times the device had to be stopped
  * @order: when it was last sent, among all that were
  * @since: the same in jiffies
  * @given_up_at: in jiffies
@@ -254,6 +255,7 @@ struct ai_npu_model {
 	bool compiling;
 	int stops;
 	u32 tries;
+	u32 crashes;
 	u64 order;
 	unsigned long since;
 	unsigned long given_up_at;
@@ -328,7 +330,7 @@ enum ai_npu_rung {
  * @finished: latest ticket served
  * @started: faults are acted on
  * @count: rungs that succeeded, and devices lost
- * @recent: times of the latest full recoveries, a ring
+ * @recent: times of the latest full recoveries that speak against the device, a ring
  * @recent_next: place of the next one in @recent
  * @heartbeat: last value seen
  * @heartbeat_missed: checks since it changed
@@ -344,7 +346,7 @@ struct ai_npu_recovery {
 	struct work_struct pause_work;
 	struct completion paused;
 	struct completion resume;
-	spinlock_t lock; /* wanted and what follows */
+	spinlock_t lock; /* wanted and what follows, recent */
 	enum ai_npu_rung wanted;
 	bool pending;
 	bool blame;
@@ -562,7 +564,7 @@ int ai_npu_job_submit(struct ai_device *adev, struct ai_job *job);
 void ai_npu_job_abort(struct ai_device *adev, struct ai_job *job);
 bool ai_npu_jobs_aborting(struct ai_npu *npu, bool overdue);
 void ai_npu_jobs_excuse(struct ai_npu *npu, bool begin);
-void ai_npu_jobs_blame(struct ai_npu *npu, bool sure);
+u32 ai_npu_jobs_blame(struct ai_npu *npu, bool sure);
 void ai_npu_jobs_end_guilty(struct ai_npu *npu, enum ai_npu_rung rung, s64 ms,
 			    const char *reason);
 
@@ -575,6 +577,7 @@ void ai_npu_recovery_fini(struct ai_npu *npu);
 __printf(4, 5)
 void ai_npu_recovery_request(struct ai_npu *npu, enum ai_npu_rung rung, bool blame,
 			     const char *fmt, ...);
+void ai_npu_recovery_forgive(struct ai_npu *npu, u32 count);
 void ai_npu_recovery_wait_stop(struct ai_npu *npu, int stops, const char *why);
 int ai_npu_recovery_manual(struct ai_npu *npu);
 bool ai_npu_recovery_alive(struct ai_npu *npu);

@@ -378,13 +378,16 @@ void ai_npu_jobs_excuse(struct ai_npu *npu, bool begin)
  * It is one that did not end when told to; else the oldest, which is what the
  * device was working on. To run it again could have the same effect again: if it
  * is not @sure that it is to blame it gets one more chance.
+ *
+ * Return: how many full recoveries are the doing of jobs and not of the device:
+ * this one, and that before which a job ran that now runs again; or 0.
  */
-void ai_npu_jobs_blame(struct ai_npu *npu, bool sure)
+u32 ai_npu_jobs_blame(struct ai_npu *npu, bool sure)
 {
 	struct ai_npu_queue *queue = ai_npu_job_queue(npu);
 	struct ai_npu_slot *oldest = NULL;
 	unsigned long flags;
-	u32 i;
+	u32 i, count = 0;
 
 	spin_lock_irqsave(&queue->lock, flags);
 	for (i = 0; i < AI_NPU_JOBS; i++) {
@@ -394,14 +397,18 @@ void ai_npu_jobs_blame(struct ai_npu *npu, bool sure)
 			continue;
 		if (slot->aborting) {
 			oldest = NULL;
+			count = 1;
 			break;
 		}
 		if (!oldest || ktime_before(slot->started, oldest->started))
 			oldest = slot;
 	}
-	if (oldest && (sure || oldest->job->rerun))
+	if (oldest && (sure || oldest->job->rerun)) {
 		oldest->blamed = true;
+		count = sure ? 1 : 2;
+	}
 	spin_unlock_irqrestore(&queue->lock, flags);
+	return count;
 }
 
 /**

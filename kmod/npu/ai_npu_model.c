@@ -109,13 +109,15 @@ static struct ai_npu_model *ai_npu_model_compiling(struct ai_npu *npu)
 }
 
 /* The device will not come to an end with it: it was reset, or stopped. */
-static void ai_npu_model_interrupted(struct ai_npu_model *m, bool compiling)
+static void ai_npu_model_interrupted(struct ai_npu_model *m, bool compiling, bool stopped)
 {
 	m->state = AI_NPU_MODEL_WAITING;
 	m->tries += compiling;
-	if (m->tries >= AI_NPU_MODEL_TRIES && !m->unloading)
-		ai_npu_model_fail(m, -EIO,
-				  "the device had to be reset each time it compiled the model");
+	m->crashes += compiling && stopped;
+	if (m->tries < AI_NPU_MODEL_TRIES || m->unloading)
+		return;
+	ai_npu_recovery_forgive(m->npu, m->crashes);
+	ai_npu_model_fail(m, -EIO, "the device had to be reset each time it compiled the model");
 }
 
 static void ai_npu_model_done(struct ai_npu *npu, struct ai_npu_request *req,
@@ -132,9 +134,9 @@ static void ai_npu_model_done(struct ai_npu *npu, struct ai_npu_request *req,
 	m->stops = atomic_read(&npu->stops);
 	if (m->state == AI_NPU_MODEL_LOADING) {
 		if (!cpl) {
-			ai_npu_model_interrupted(m, m->compiling);
+			ai_npu_model_interrupted(m, m->compiling, true);
 		} else if (cpl->status == NPU_ST_RESET) {
-			ai_npu_model_interrupted(m, true);
+			ai_npu_model_interrupted(m, true, false);
 		} else if (!m->unloading) {
 			m->cpl = *cpl;
 			m->state = AI_NPU_MODEL_REPORTING;
@@ -261,6 +263,7 @@ static void ai_npu_model_report(struct work_struct *work)
 	m->state = ret ? AI_NPU_MODEL_FAILED : AI_NPU_MODEL_READY;
 	m->was_ready = !ret;
 	m->tries = 0;
+	m->crashes = 0;
 	if (!ret && m->stops != atomic_read(&npu->stops)) {
 		/* The device has forgotten it meanwhile. */
 		m->state = AI_NPU_MODEL_WAITING;

@@ -15,7 +15,7 @@
 
 #include "ai_npu.h"
 
-/* Full recoveries within that many seconds that make a device lost. */
+/* Full recoveries within that many seconds that make a device lost: one more than recent[]. */
 #define AI_NPU_RATE_SECONDS 60
 
 const char *ai_npu_rung_name(enum ai_npu_rung rung)
@@ -216,14 +216,39 @@ static bool ai_npu_recovery_take(struct ai_npu *npu, struct ai_npu_recovery_run 
 static bool ai_npu_recovery_too_often(struct ai_npu *npu)
 {
 	struct ai_npu_recovery *r = &npu->recovery;
-	ktime_t *oldest = &r->recent[r->recent_next];
 	ktime_t now = ktime_get();
+	bool often;
 
-	if (*oldest && ktime_before(now, ktime_add_ms(*oldest, AI_NPU_RATE_SECONDS * MSEC_PER_SEC)))
-		return true;
-	*oldest = now;
-	r->recent_next = (r->recent_next + 1) % ARRAY_SIZE(r->recent);
-	return false;
+	spin_lock_irq(&r->lock);
+	often = r->recent[r->recent_next] &&
+		ktime_before(now, ktime_add_ms(r->recent[r->recent_next],
+					       AI_NPU_RATE_SECONDS * MSEC_PER_SEC));
+	if (!often) {
+		r->recent[r->recent_next] = now;
+		r->recent_next = (r->recent_next + 1) % ARRAY_SIZE(r->recent);
+	}
+	spin_unlock_irq(&r->lock);
+	return often;
+}
+
+/**
+ * ai_npu_recovery_forgive() - a job or a model was to blame, not the device
+ * @npu: the device
+ * @count: the latest full recoveries that do not speak against the device
+ *
+ * Otherwise one caller whose work the device cannot do would take it from all.
+ */
+void ai_npu_recovery_forgive(struct ai_npu *npu, u32 count)
+{
+	struct ai_npu_recovery *r = &npu->recovery;
+	unsigned long flags;
+
+	spin_lock_irqsave(&r->lock, flags);
+	while (count--) {
+		r->recent_next = (r->recent_next ?: ARRAY_SIZE(r->recent)) - 1;
+		r->recent[r->recent_next] = 0;
+	}
+	spin_unlock_irqrestore(&r->lock, flags);
 }
 
 static void ai_npu_recovery_health(struct ai_npu *npu)
@@ -280,7 +305,6 @@ static bool ai_npu_recovery_full(struct ai_npu *npu, struct ai_npu_recovery_run 
 	int ret = -ENODEV;
 	s64 ms;
 
-	ai_npu_jobs_blame(npu, run->blame);
 	ai_npu_queues_close(npu);
 	for (; rung < AI_NPU_RUNG_LOST && !READ_ONCE(npu->gone); rung++) {
 		ktime_t begin = ktime_get();
@@ -314,6 +338,8 @@ static bool ai_npu_recovery_full(struct ai_npu *npu, struct ai_npu_recovery_run 
 
 static void ai_npu_recovery_run(struct ai_npu *npu, struct ai_npu_recovery_run *run)
 {
+	u32 caused;
+
 	/*
 	 * Before a queue is closed: ai.ko would give back at once, and without end,
 	 * the jobs that are returned to it.
@@ -326,14 +352,17 @@ static void ai_npu_recovery_run(struct ai_npu *npu, struct ai_npu_recovery_run *
 	}
 
 	if (run->manual) {
-		memset(npu->recovery.recent, 0, sizeof(npu->recovery.recent));
+		ai_npu_recovery_forgive(npu, ARRAY_SIZE(npu->recovery.recent));
 		WRITE_ONCE(npu->lost, false);
 	}
 	if (run->rung == AI_NPU_RUNG_ENGINE && ai_npu_recovery_engine(npu, run)) {
 		ai_npu_recovery_health(npu);
 		return;
 	}
-	if (ai_npu_recovery_too_often(npu)) {
+	caused = ai_npu_jobs_blame(npu, run->blame);
+	if (caused) {
+		ai_npu_recovery_forgive(npu, caused - 1);
+	} else if (ai_npu_recovery_too_often(npu)) {
 		ai_npu_recovery_lost(npu, run,
 				     "it was recovered as often as a minute allows");
 		return;
