@@ -146,6 +146,10 @@ enum ai_class {
  *	bandwidth and precision
  */
 #define AI_FEATURE_FALLBACK (1ULL << 1)
+/**
+ * define AI_FEATURE_DUMP - bit of &ai_info.features, %AI_DUMP is there
+ */
+#define AI_FEATURE_DUMP (1ULL << 2)
 
 /**
  * struct ai_info - AI_INFO: what this kernel offers
@@ -731,6 +735,30 @@ struct ai_cancel {
 	__u32 reserved;
 };
 
+/**
+ * struct ai_dump - AI_DUMP: all that is known of a device at this moment
+ * @hdr: see &struct ai_hdr; no flags
+ * @buffer: In: user pointer to where the dump goes, in the format of ai_dump.h
+ * @capacity: In: its size in bytes
+ * @needed: Out: size of the dump, on success and with ``ENOSPC``; the next one may be larger
+ * @job: In: a job that has not ended and whose tensors are of interest; 0 for those in flight
+ * @device: In: number of the device
+ * @reserved: must be zero
+ *
+ * With ``CAP_SYS_ADMIN`` everything is in it. Without, registers, the driver's state,
+ * page tables and the firmware's log are left out, and of jobs, contracts, events and
+ * decisions there are those of the caller's file and of contracts of the caller's user.
+ */
+struct ai_dump {
+	struct ai_hdr hdr;
+	__u64 buffer;
+	__u64 capacity;
+	__u64 needed;
+	__u64 job;
+	__u32 device;
+	__u32 reserved;
+};
+
 /* Struct sizes of the first published version: the least a caller may pass; and later ones. */
 #define AI_INFO_SIZE_VER0 72
 #define AI_DEVICE_INFO_SIZE_VER0 304
@@ -746,6 +774,7 @@ struct ai_cancel {
 #define AI_INFER_SIZE_VER0 200
 #define AI_INFER_SIZE_VER1 232
 #define AI_CANCEL_SIZE_VER0 40
+#define AI_DUMP_SIZE_VER0 64
 
 #define AI_IOC_MAGIC 0xA9
 
@@ -759,6 +788,7 @@ struct ai_cancel {
 #define AI_MODEL_UNLOAD _IOWR(AI_IOC_MAGIC, 0x07, struct ai_model_unload)
 #define AI_INFER _IOWR(AI_IOC_MAGIC, 0x08, struct ai_infer)
 #define AI_CANCEL _IOWR(AI_IOC_MAGIC, 0x09, struct ai_cancel)
+#define AI_DUMP _IOWR(AI_IOC_MAGIC, 0x0f, struct ai_dump)
 
 #if defined(__cplusplus)
 }
