@@ -82,7 +82,7 @@ static int ai_ioctl_info(struct ai_call *call, struct ai_info *arg)
 {
 	arg->abi_major = AI_ABI_MAJOR;
 	arg->abi_minor = AI_ABI_MINOR;
-	arg->features = AI_FEATURE_CONTRACTS | AI_FEATURE_FALLBACK;
+	arg->features = AI_FEATURE_CONTRACTS | AI_FEATURE_FALLBACK | AI_FEATURE_DUMP;
 	arg->page_size = PAGE_SIZE;
 	arg->nr_devices = ai_device_count();
 	arg->max_tensors = AI_MAX_TENSORS;
@@ -109,6 +109,7 @@ union ai_args {
 	struct ai_contract_renew contract_renew;
 	struct ai_fuse_reset fuse_reset;
 	struct ai_contract_events contract_events;
+	struct ai_dump dump;
 };
 
 /**
@@ -156,6 +157,7 @@ AI_HANDLER(ai_ioctl_contract_query, struct ai_contract_info)
 AI_HANDLER(ai_ioctl_contract_renew, struct ai_contract_renew)
 AI_HANDLER(ai_ioctl_fuse_reset, struct ai_fuse_reset)
 AI_HANDLER(ai_ioctl_contract_events, struct ai_contract_events)
+AI_HANDLER(ai_ioctl_dump, struct ai_dump)
 
 static void ai_undo_alloc_entry(struct ai_call *call, void *arg)
 {
@@ -269,6 +271,13 @@ static const struct ai_command ai_commands[] = {
 		.min_size = AI_CONTRACT_EVENTS_SIZE_VER0,
 		.copy_back = true,
 		.handler = ai_ioctl_contract_events_entry,
+	},
+	[_IOC_NR(AI_DUMP)] = {
+		.size = sizeof(struct ai_dump),
+		.min_size = AI_DUMP_SIZE_VER0,
+		.copy_back = true,
+		.copy_on_error = true,
+		.handler = ai_ioctl_dump_entry,
 	},
 };
 

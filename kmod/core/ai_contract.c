@@ -299,6 +299,19 @@ struct ai_region *ai_contract_alloc(struct ai_call *call, struct ai_contract *co
 
 /* ---- queries ---- */
 
+/* What became of reservation @i. */
+void ai_contract_fill_memory(struct ai_contract *contract, u32 i, struct ai_memory_term *term)
+{
+	struct ai_reserve *reserve = contract->reserve[i];
+
+	lockdep_assert_held(&contract->lock);
+	if (!reserve)
+		return;
+	term->used = ai_reserve_used(reserve);
+	term->la = reserve->window.la;
+	term->pages = reserve->window.pages;
+}
+
 static int ai_contract_write_memory(struct ai_call *call, struct ai_contract *contract,
 				    const struct ai_contract_info *arg)
 {
@@ -308,15 +321,8 @@ static int ai_contract_write_memory(struct ai_call *call, struct ai_contract *co
 
 	memcpy(terms, contract->memory, sizeof(terms));
 	mutex_lock(&contract->lock);
-	for (i = 0; i < count; i++) {
-		struct ai_reserve *reserve = contract->reserve[i];
-
-		if (!reserve)
-			continue;
-		terms[i].used = ai_reserve_used(reserve);
-		terms[i].la = reserve->window.la;
-		terms[i].pages = reserve->window.pages;
-	}
+	for (i = 0; i < count; i++)
+		ai_contract_fill_memory(contract, i, &terms[i]);
 	mutex_unlock(&contract->lock);
 	if (copy_to_user(to, terms, count * sizeof(*to)))
 		return ai_fail(call, -EFAULT, "memory is 0x%llx, it cannot be written",

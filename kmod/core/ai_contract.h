@@ -150,6 +150,7 @@ void ai_contract_let_go(struct ai_contract *contract);
 void ai_contract_watch(struct ai_contract *contract);
 int ai_contract_enter(struct ai_call *call, struct ai_contract *contract);
 void ai_contract_leave(struct ai_contract *contract);
+void ai_contract_fill_memory(struct ai_contract *contract, u32 i, struct ai_memory_term *term);
 
 /* ai_claim.c */
 bool ai_device_present(const struct ai_device *adev);

@@ -450,6 +450,17 @@ static void ai_create_answer(struct ai_contract_create *arg, const struct ai_con
 	arg->offer.burst = offer->burst;
 }
 
+static void ai_decision_refused(const struct ai_contract *contract, const struct ai_refusal *why)
+{
+	ai_decision_contract(contract, &(struct ai_dump_decision){
+		.kind = AI_DECISION_REFUSED,
+		.term = why->term,
+		.found = why->needed,
+		.limit = why->available,
+		.other = why->device == contract->terms.device ? 0 : why->device,
+	});
+}
+
 int ai_ioctl_contract_create(struct ai_call *call, struct ai_contract_create *arg)
 {
 	struct ai_contract *contract;
@@ -470,8 +481,10 @@ int ai_ioctl_contract_create(struct ai_call *call, struct ai_contract_create *ar
 	if (ret)
 		goto put;
 	ret = ai_contract_admit_until(contract, arg->wait_until_ns, &why, &offer, &waited_for);
-	if (ret == -EDQUOT)
+	if (ret == -EDQUOT) {
 		ai_create_answer(arg, contract, &why, &offer);
+		ai_decision_refused(contract, &why);
+	}
 	if (ret) {
 		ai_refusal_fail(call, &why, ret);
 		goto put;
@@ -489,6 +502,10 @@ int ai_ioctl_contract_create(struct ai_call *call, struct ai_contract_create *ar
 		return ret;
 	}
 	ai_contract_watch(contract);
+	ai_decision_contract(contract, &(struct ai_dump_decision){
+		.kind = AI_DECISION_GRANTED,
+		.term = waited_for,
+	});
 	arg->id = contract->id;
 	arg->fd = call->new_fd;
 	arg->answer = waited_for ? AI_ANSWER_GRANTED_AFTER_WAIT : AI_ANSWER_GRANTED;
@@ -532,6 +549,8 @@ int ai_ioctl_contract_renew(struct ai_call *call, struct ai_contract_renew *arg)
 	arg->answer = AI_ANSWER_GRANTED;
 	if (!ret)
 		return 0;
+	if (ret == -EDQUOT)
+		ai_decision_refused(contract, &why);
 	arg->answer = ret == -EDQUOT ? AI_ANSWER_REFUSED : AI_ANSWER_NONE;
 	arg->term = why.term;
 	arg->device = why.device;

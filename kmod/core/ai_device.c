@@ -66,6 +66,7 @@ static void ai_device_release(struct device *dev)
 		gpu_buddy_fini(&adev->buddy);
 	ai_device_free_ghosts(adev);
 	kvfree(adev->admission);
+	ai_decisions_free(adev->decisions);
 	mutex_destroy(&adev->mem_lock);
 	mutex_destroy(&adev->objects_lock);
 	mutex_destroy(&adev->claims_lock);
@@ -86,7 +87,9 @@ struct ai_device *ai_device_alloc(struct device *parent)
 
 	if (!adev)
 		return NULL;
-	if (init_srcu_struct(&adev->unplug_srcu)) {
+	adev->decisions = ai_decisions_alloc();
+	if (!adev->decisions || init_srcu_struct(&adev->unplug_srcu)) {
+		ai_decisions_free(adev->decisions);
 		kfree(adev);
 		return NULL;
 	}
@@ -272,6 +275,7 @@ void ai_device_set_health(struct ai_device *adev, enum ai_health health)
 
 	if (old == health)
 		return;
+	ai_decision_device(adev, AI_DECISION_HEALTH, health, old);
 	wake_up_all(&adev->ready);
 	if (health == AI_HEALTH_FAILED) {
 		ai_watch_lost(adev);
@@ -286,10 +290,12 @@ EXPORT_SYMBOL_GPL(ai_device_set_health);
 void ai_device_new_generation(struct ai_device *adev)
 {
 	unsigned long flags;
+	u32 generation;
 
 	spin_lock_irqsave(&adev->lock, flags);
-	adev->generation++;
+	generation = ++adev->generation;
 	spin_unlock_irqrestore(&adev->lock, flags);
+	ai_decision_device(adev, AI_DECISION_GENERATION, generation, 0);
 }
 EXPORT_SYMBOL_GPL(ai_device_new_generation);
 

@@ -20,6 +20,7 @@
  *	ai_device.lock		spinlock, irqs off
  *	ai_contract.sla.lock	spinlock, irqs off
  *	ai_model.lock		spinlock, irqs off
+ *	ai_decisions.lock	spinlock, irqs off
  *
  * No user memory is touched and mmap_lock is not taken under any of them.
  * ai_device.unplug_srcu is held around every operation of a driver, so that
@@ -33,6 +34,7 @@
 #include <linux/srcu.h>
 #include <linux/xarray.h>
 
+#include "../../uapi/ai_dump.h"
 #include "../include/ai_driver.h"
 
 /* ---- ai_call.c: one call from userspace ---- */
@@ -275,6 +277,17 @@ struct ai_model *ai_fallback_route(struct ai_call *call, struct ai_contract *con
 				   struct ai_model *model, u32 *moved);
 struct ai_model *ai_fallback_again(struct ai_contract *contract, struct ai_job *job, int error,
 				   u32 *moved);
+
+/* ---- ai_dump.c, ai_decision.c ---- */
+
+struct ai_decisions *ai_decisions_alloc(void);
+void ai_decisions_free(struct ai_decisions *decisions);
+void ai_decision_device(struct ai_device *adev, enum ai_decision_kind kind, u64 found, u64 limit);
+void ai_decision_contract(const struct ai_contract *contract,
+			  const struct ai_dump_decision *decision);
+void ai_decision_event(const struct ai_contract *contract, const struct ai_event *event);
+void ai_decision_job(const struct ai_job *job, int error);
+int ai_ioctl_dump(struct ai_call *call, struct ai_dump *arg);
 
 /* ---- ai_share.c ---- */
 

@@ -191,4 +191,5 @@ module_exit(ai_exit);
 
 MODULE_AUTHOR("The ai0 developers");
 MODULE_DESCRIPTION("Inference as a service of the kernel");
+MODULE_VERSION(__stringify(AI_ABI_MAJOR) "." __stringify(AI_ABI_MINOR));
 MODULE_LICENSE("GPL");

@@ -162,6 +162,8 @@ static void ai_job_finish(struct ai_job *job)
 {
 	if (job->result.fault_va)
 		trace_ai_fault(job);
+	if (job->result.error && !ai_job_wants_room(job))
+		ai_decision_job(job, job->result.error);
 	if (job->contract)
 		ai_contract_job_done(job);
 	trace_ai_done(job);
@@ -387,6 +389,7 @@ void ai_job_requeue(struct ai_job *job)
 			ai_inflight_del(adev, job, ktime_get());
 			job->rerun = true;
 			ai_queue_add(adev, job);
+			ai_decision_job(job, 0);
 			spin_unlock_irqrestore(&adev->lock, flags);
 			ai_sched_kick(adev);
 			return;

@@ -58,6 +58,7 @@ void ai_sla_note(struct ai_contract *contract, const struct ai_event *event)
 	slot->sequence = sequence;
 	slot->time_ns = ktime_get_ns();
 	slot->device = contract->terms.device;
+	ai_decision_event(contract, slot);
 	if (event->kind == AI_EVENT_THROTTLED)
 		sla->throttled = 0;
 	if (event->kind == AI_EVENT_UNTHROTTLED)

@@ -33,7 +33,9 @@
 struct ai_admission;
 struct ai_as;
 struct ai_contract;
+struct ai_decisions;
 struct ai_device;
+struct ai_dumper;
 struct ai_file;
 struct ai_job;
 struct ai_model;
@@ -135,6 +137,24 @@ struct ai_device_ops {
 	void (*abort)(struct ai_device *adev, struct ai_job *job);
 	/** @sensors: read the sensors (optional) */
 	void (*sensors)(struct ai_device *adev, struct ai_sensors *sensors);
+	/*
+	 * What follows is for dumps, optional, and also called while the driver is in
+	 * ai_device_dump(), whatever the health. It must not wait for the device, nor
+	 * take a lock that is held while somebody waits for it or its recovery.
+	 */
+	/** @dump_registers: give each register to ai_dump_register() */
+	void (*dump_registers)(struct ai_device *adev, struct ai_dumper *dumper);
+	/** @dump_driver: give what the driver knows to ai_dump_number() */
+	void (*dump_driver)(struct ai_device *adev, struct ai_dumper *dumper);
+	/** @dump_log: give the firmware's log to ai_dump_text() */
+	void (*dump_log)(struct ai_device *adev, struct ai_dumper *dumper);
+	/**
+	 * @dump_ptes: give each entry of the page table that covers a part of the
+	 * range to ai_dump_pte(), holes too, until that returns false. A job holds
+	 * the address space and the pages.
+	 */
+	void (*dump_ptes)(struct ai_device *adev, struct ai_as *as, u64 va, u64 bytes,
+			  struct ai_dumper *dumper);
 };
 
 /**
@@ -199,6 +219,7 @@ struct ai_device {
 	struct list_head contracts; /* that name the device, under lock */
 	struct rb_root_cached shares; /* contracts with a share and jobs that wait, under lock */
 	struct ai_watch watch;
+	struct ai_decisions *decisions; /* the last ones */
 	struct list_head ghosts; /* claims of those that went, under claims_lock */
 	ktime_t last_end; /* of the last job that ended */
 	u32 sampled_mw; /* power when it was last read */
@@ -226,6 +247,22 @@ void ai_device_report(struct ai_device *adev, const struct ai_sensors *sensors);
 /* A reset lost what the device held: count up the generation. Any context. */
 void ai_device_new_generation(struct ai_device *adev);
 void ai_device_set_versions(struct ai_device *adev, const char *firmware, const char *engine);
+
+/*
+ * The device has failed: leave a dump of it to devcoredump, if the last one of its
+ * parent has been read. Process context, before a reset takes away what there is to
+ * see. Takes bounded time, and no lock under which an operation is called.
+ */
+void ai_device_dump(struct ai_device *adev, const char *reason);
+
+/* For the operations that dump. Names and texts are copied. */
+void ai_dump_register(struct ai_dumper *dumper, const char *name, u64 offset, u64 value);
+void ai_dump_number(struct ai_dumper *dumper, const char *name, u64 value);
+void ai_dump_text(struct ai_dumper *dumper, const char *text, size_t bytes);
+/* @flags: AI_DUMP_PTE_*; @bytes: how much the entry covers. False: no more, please. */
+bool ai_dump_pte(struct ai_dumper *dumper, u64 va, u32 level, u64 bytes, u64 entry, u32 flags);
+/* The device does not answer: what is read is not from it. */
+void ai_dump_unreadable(struct ai_dumper *dumper);
 
 /**
  * struct ai_as - the view one open file has of the memory of one device
