@@ -12,6 +12,7 @@
  * ai_npu_recovery.c	watchdog, events, the ladder of resets
  * ai_npu_hwmon.c	hwmon and thermal zone
  * ai_npu_log.c		the firmware's log
+ * ai_npu_dump.c	what is in a dump of ai.ko's
  * ai_npu_sysfs.c	sysfs attributes and debugfs files
  *
  * Locks, outermost first:
@@ -546,6 +547,7 @@ int ai_npu_as_create(struct ai_device *adev, struct ai_as *as);
 void ai_npu_as_destroy(struct ai_device *adev, struct ai_as *as);
 int ai_npu_as_map(struct ai_device *adev, struct ai_region_map *map);
 void ai_npu_as_unmap(struct ai_device *adev, struct ai_region_map *map);
+u64 ai_npu_mmu_entry(struct ai_npu_as *as, u64 va, u64 *entry, u32 *level);
 
 /* ---- ai_npu_model.c ---- */
 
@@ -597,8 +599,17 @@ void ai_npu_hwmon_update(struct ai_npu *npu);
 
 /* ---- ai_npu_log.c ---- */
 
+char *ai_npu_log_copy(struct ai_npu *npu, size_t *bytes);
 int ai_npu_log_show(struct ai_npu *npu, struct seq_file *m);
 void ai_npu_log_last(struct ai_npu *npu);
+
+/* ---- ai_npu_dump.c ---- */
+
+void ai_npu_dump_registers(struct ai_device *adev, struct ai_dumper *dumper);
+void ai_npu_dump_driver(struct ai_device *adev, struct ai_dumper *dumper);
+void ai_npu_dump_log(struct ai_device *adev, struct ai_dumper *dumper);
+void ai_npu_dump_ptes(struct ai_device *adev, struct ai_as *as, u64 va, u64 bytes,
+		      struct ai_dumper *dumper);
 
 /* ---- ai_npu_sysfs.c ---- */
 

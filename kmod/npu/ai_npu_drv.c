@@ -113,6 +113,10 @@ static const struct ai_device_ops ai_npu_ops = {
 	.submit = ai_npu_job_submit,
 	.abort = ai_npu_job_abort,
 	.sensors = ai_npu_sensors,
+	.dump_registers = ai_npu_dump_registers,
+	.dump_driver = ai_npu_dump_driver,
+	.dump_log = ai_npu_dump_log,
+	.dump_ptes = ai_npu_dump_ptes,
 };
 
 /* ---- bringing a device up and to a halt ---- */

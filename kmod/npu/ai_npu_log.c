@@ -38,6 +38,39 @@ static char ai_npu_log_char(char c)
 }
 
 /**
+ * ai_npu_log_copy() - the log as it is now, oldest first
+ * @npu: the device
+ * @bytes: its size
+ *
+ * Return: the text, to be freed with vfree(); -EINVAL if what the firmware says of it
+ * cannot be, -ENOMEM.
+ */
+char *ai_npu_log_copy(struct ai_npu *npu, size_t *bytes)
+{
+	struct ai_npu_log_view view;
+	char *ring, *text;
+	u32 i;
+
+	if (!ai_npu_log_view(npu, &view))
+		return ERR_PTR(-EINVAL);
+	/* The whole ring at once, because it is being written. */
+	ring = vmalloc(view.capacity);
+	text = vmalloc(view.capacity);
+	if (!ring || !text) {
+		vfree(text);
+		text = ERR_PTR(-ENOMEM);
+		goto free;
+	}
+	memcpy_fromio(ring, view.text, view.capacity);
+	for (i = 0; i < view.bytes; i++)
+		text[i] = ai_npu_log_char(ring[(view.start + i) % view.capacity]);
+	*bytes = view.bytes;
+free:
+	vfree(ring);
+	return text;
+}
+
+/**
  * ai_npu_log_show() - the log as it is now, oldest first
  * @npu: the device
  * @m: where to
@@ -46,23 +79,18 @@ static char ai_npu_log_char(char c)
  */
 int ai_npu_log_show(struct ai_npu *npu, struct seq_file *m)
 {
-	struct ai_npu_log_view view;
-	char *copy;
-	u32 i;
+	size_t bytes;
+	char *text = ai_npu_log_copy(npu, &bytes);
 
-	if (!ai_npu_log_view(npu, &view)) {
-		seq_printf(m, "the log is said to have %u bytes, at most %llu fit\n",
-			   view.capacity, npu->log_bytes - sizeof(struct npu_log));
+	if (text == ERR_PTR(-EINVAL)) {
+		seq_printf(m, "the log is said to have more than the %llu bytes that fit, or none\n",
+			   npu->log_bytes - sizeof(struct npu_log));
 		return 0;
 	}
-	/* The whole ring at once, because it is being written. */
-	copy = vmalloc(view.capacity);
-	if (!copy)
-		return -ENOMEM;
-	memcpy_fromio(copy, view.text, view.capacity);
-	for (i = 0; i < view.bytes; i++)
-		seq_putc(m, ai_npu_log_char(copy[(view.start + i) % view.capacity]));
-	vfree(copy);
+	if (IS_ERR(text))
+		return PTR_ERR(text);
+	seq_write(m, text, bytes);
+	vfree(text);
 	return 0;
 }
 

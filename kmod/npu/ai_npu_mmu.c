@@ -391,6 +391,33 @@ void ai_npu_mmu_unmap(struct ai_npu *npu, struct ai_npu_map *map)
 	kfree(map);
 }
 
+/**
+ * ai_npu_mmu_entry() - look up an entry of a page table, as the device would
+ * @as: address space
+ * @va: device address
+ * @entry: the entry, 0 if nothing is mapped
+ * @level: level of the table it is in
+ *
+ * Return: how many bytes the entry covers.
+ */
+u64 ai_npu_mmu_entry(struct ai_npu_as *as, u64 va, u64 *entry, u32 *level)
+{
+	struct ai_npu_table *table;
+	u32 at = AI_NPU_TOP, i;
+
+	mutex_lock(&as->mutex);
+	table = as->root;
+	i = ai_npu_level_index(va, at);
+	while (at && table->child[i]) {
+		table = table->child[i];
+		i = ai_npu_level_index(va, --at);
+	}
+	*entry = READ_ONCE(table->entry[i]);
+	mutex_unlock(&as->mutex);
+	*level = at;
+	return ai_npu_level_bytes(at);
+}
+
 /* ---- address spaces ---- */
 
 static struct ai_npu_as *ai_npu_as_alloc(struct ai_npu *npu, u32 asid)

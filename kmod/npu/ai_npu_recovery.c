@@ -345,8 +345,11 @@ static void ai_npu_recovery_run(struct ai_npu *npu, struct ai_npu_recovery_run *
 	 * the jobs that are returned to it.
 	 */
 	ai_device_set_health(npu->adev, AI_HEALTH_RECOVERING);
-	if (!ai_npu_hw_present(npu)) {
+	if (!ai_npu_hw_present(npu))
 		WRITE_ONCE(npu->gone, true);
+	if (!run->manual)
+		ai_device_dump(npu->adev, run->reason);
+	if (READ_ONCE(npu->gone)) {
 		ai_npu_recovery_lost(npu, run, "it is not in its slot any more");
 		return;
 	}
