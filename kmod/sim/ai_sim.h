@@ -68,6 +68,7 @@ s32 ai_sim_throttle_mc(void);
 u32 ai_sim_power_limit_mw(void);
 void ai_sim_thermal_init(struct ai_sim *sim);
 void ai_sim_thermal_run(struct ai_sim *sim, u64 busy_ns);
+void ai_sim_dump_driver(struct ai_device *adev, struct ai_dumper *dumper);
 void ai_sim_sensors(struct ai_device *adev, struct ai_sensors *sensors);
 
 #endif /* AI_SIM_H */

@@ -74,6 +74,25 @@ bool ai_sim_take_fail(void)
 	return ai_sim_take(&fail);
 }
 
+/* All there is to tell: a software device has no registers and no firmware. */
+void ai_sim_dump_driver(struct ai_device *adev, struct ai_dumper *dumper)
+{
+	struct ai_sim *sim = adev->driver_data;
+	u32 i, busy = 0;
+	s64 left;
+
+	spin_lock_irq(&sim->lock);
+	for (i = 0; i < adev->queue_depth; i++)
+		busy += sim->slots[i].busy;
+	left = ktime_to_ns(ktime_sub(sim->free_at, ktime_get()));
+	spin_unlock_irq(&sim->lock);
+	ai_dump_number(dumper, "latency_ns", sim->latency_ns);
+	ai_dump_number(dumper, "slots_busy", busy);
+	ai_dump_number(dumper, "busy_for_ns", max_t(s64, left, 0));
+	ai_dump_number(dumper, "hang", READ_ONCE(hang));
+	ai_dump_number(dumper, "fail", READ_ONCE(fail));
+}
+
 static int ai_sim_class(u32 i, enum ai_class *result)
 {
 	const char *name = nr_class ? class[min_t(u32, i, nr_class - 1)] : "npu";

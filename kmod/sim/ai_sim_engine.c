@@ -439,6 +439,7 @@ const struct ai_device_ops ai_sim_ops = {
 	.submit = ai_sim_submit,
 	.abort = ai_sim_abort,
 	.sensors = ai_sim_sensors,
+	.dump_driver = ai_sim_dump_driver,
 };
 
 void ai_sim_engine_init(struct ai_sim *sim)
