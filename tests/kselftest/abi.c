@@ -25,6 +25,7 @@ union any {
 	struct ai_contract_info contract_query;
 	struct ai_fuse_reset fuse_reset;
 	struct ai_contract_events contract_events;
+	struct ai_dump dump;
 	char bytes[512];
 };
 
@@ -121,6 +122,15 @@ static void make_contract_events(union any *arg)
 	arg->contract_events.id = contract_exists();
 }
 
+static void make_dump(union any *arg)
+{
+	static char room[1 << 20];
+
+	arg->dump.device = SIM_FAST;
+	arg->dump.buffer = (uintptr_t)room;
+	arg->dump.capacity = sizeof(room);
+}
+
 static void make_fuse_reset(union any *arg)
 {
 	contract_exists();
@@ -208,6 +218,8 @@ static const struct command {
 	  { 0, 0 } },
 	{ "AI_CONTRACT_EVENTS", AI_CONTRACT_EVENTS, sizeof(struct ai_contract_events),
 	  AI_CONTRACT_EVENTS_SIZE_VER0, 0, make_contract_events, NULL, true, { 0, 0 }, { 0, 0 } },
+	{ "AI_DUMP", AI_DUMP, sizeof(struct ai_dump), AI_DUMP_SIZE_VER0, 0, make_dump, NULL, true,
+	  { offsetof(struct ai_dump, reserved), 4 }, { 0, 0 } },
 };
 
 #define COMMANDS (ARRAY_SIZE(commands))
