@@ -6,6 +6,7 @@
 #include <ai/contract.h>
 #include <ai/device.h>
 #include <ai/dtype.h>
+#include <ai/dump.h>
 #include <ai/error.h>
 #include <ai/export.h>
 #include <ai/infer.h>
