@@ -10,7 +10,7 @@ _aictl()
 	done
 	case $command in
 	'')
-		words=(devices contracts events fuse gpt models)
+		words=(devices contracts dump events fuse gpt models)
 		options+=(--version)
 		;;
 	devices)
@@ -19,6 +19,16 @@ _aictl()
 	contracts | events)
 		mapfile -t words < <(aictl contracts --names 2>/dev/null)
 		[[ $command == events ]] && options+=(--follow --since) || options+=(--names)
+		;;
+	dump)
+		mapfile -t words < <(aictl devices --no-header 2>/dev/null | cut -d' ' -f1)
+		words+=(show)
+		options+=(--job --output)
+		if [[ $before == show || $before == --output || $before == -o ]]; then
+			compopt -o filenames
+			mapfile -t COMPREPLY < <(compgen -f -- "$word")
+			return
+		fi
 		;;
 	fuse)
 		words=(reset)

@@ -18,6 +18,8 @@ constexpr std::array kCommands{
             run_contracts},
     Command{"events", "[--follow] [--since NUMBER] [NAME|NUMBER]...",
             "what happened to contracts, and with --follow what happens", kAny, run_events},
+    Command{"dump", "[DEVICE] [--job NUMBER] [--output FILE] | show FILE",
+            "all that is known of a device now, or of a failure from a file", 2, run_dump},
     Command{"fuse", "[reset NAME]", "fuses of contracts; closes those of a name", 2, run_fuse},
     Command{"gpt", "", "the global page table, for root", 0, run_gpt},
     Command{"models", "", "models on all devices, for root", 0, run_models},

@@ -37,6 +37,10 @@ struct Command {
     Run run;
 };
 
+/* Whether the options ask for what is in a file: then there need be no /dev/ai0. */
+bool is_dump_file(const Options& options);
+ai::Result<void> show_dump_file(const Options& options, std::ostream& out);
+
 std::span<const Command> all_commands();
 /* Null if there is none of that name. */
 const Command* find_command(std::string_view name);
@@ -49,6 +53,7 @@ void print_json_line(std::ostream& out, const Json& json);
 ai::Result<void> run_devices(const Context& context);
 ai::Result<void> run_contracts(const Context& context);
 ai::Result<void> run_events(const Context& context);
+ai::Result<void> run_dump(const Context& context);
 ai::Result<void> run_fuse(const Context& context);
 ai::Result<void> run_gpt(const Context& context);
 ai::Result<void> run_models(const Context& context);

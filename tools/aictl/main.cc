@@ -20,6 +20,13 @@ int fail(const std::string& message, int status)
     return status;
 }
 
+int status_of(const ai::Result<void>& done)
+{
+    if (done)
+        return kOk;
+    return fail(done.error().message, done.error().code == EINVAL ? kUsage : kFailed);
+}
+
 int run(const Options& options)
 {
     if (options.version) {
@@ -30,13 +37,12 @@ int run(const Options& options)
         std::cout << usage(options.command);
         return kOk;
     }
+    if (is_dump_file(options))
+        return status_of(show_dump_file(options, std::cout));
     ai::Result<ai::Session> session = ai::Session::open();
     if (!session)
         return fail(session.error().message, kNoDevice);
-    ai::Result<void> done = find_command(options.command)->run({*session, options, std::cout});
-    if (!done)
-        return fail(done.error().message, done.error().code == EINVAL ? kUsage : kFailed);
-    return kOk;
+    return status_of(find_command(options.command)->run({*session, options, std::cout}));
 }
 
 } // namespace

@@ -15,9 +15,9 @@ namespace aictl {
 
 namespace {
 
-enum : int { kHelp = 1, kVersion, kJson, kNoHeader, kNames, kFollow, kSince };
+enum : int { kHelp = 1, kVersion, kJson, kNoHeader, kNames, kFollow, kSince, kJob, kOutput };
 
-constexpr std::array<option, 8> kLong{{
+constexpr std::array<option, 10> kLong{{
     {"help", no_argument, nullptr, kHelp},
     {"version", no_argument, nullptr, kVersion},
     {"json", no_argument, nullptr, kJson},
@@ -25,8 +25,20 @@ constexpr std::array<option, 8> kLong{{
     {"names", no_argument, nullptr, kNames},
     {"follow", no_argument, nullptr, kFollow},
     {"since", required_argument, nullptr, kSince},
+    {"job", required_argument, nullptr, kJob},
+    {"output", required_argument, nullptr, kOutput},
     {nullptr, 0, nullptr, 0},
 }};
+
+ai::Result<void> number(const std::string& name, const std::string& value, const char* what,
+                        std::uint64_t& to)
+{
+    auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), to);
+
+    if (error == std::errc() && end == value.data() + value.size())
+        return {};
+    return ai::Error{EINVAL, name + " is '" + value + "', the number of " + what + " is needed"};
+}
 
 ai::Result<void> take(Options& options, int code, const std::string& value)
 {
@@ -53,13 +65,14 @@ ai::Result<void> take(Options& options, int code, const std::string& value)
     case 'f':
         options.follow = true;
         return {};
-    default: {
-        auto [end, error] =
-            std::from_chars(value.data(), value.data() + value.size(), options.since);
-        if (error == std::errc() && end == value.data() + value.size())
-            return {};
-        return ai::Error{EINVAL, "--since is '" + value + "', the number of an event is needed"};
-    }
+    case kOutput:
+    case 'o':
+        options.output = value;
+        return {};
+    case kJob:
+        return number("--job", value, "a job", options.job);
+    default:
+        return number("--since", value, "an event", options.since);
     }
 }
 
@@ -83,6 +96,13 @@ ai::Result<void> check(const Options& options)
         return ai::Error{EINVAL, "--names is for aictl contracts"};
     if ((options.follow || options.since) && options.command != "events")
         return ai::Error{EINVAL, "--follow and --since are for aictl events"};
+    if ((options.job || !options.output.empty()) &&
+        (options.command != "dump" || is_dump_file(options)))
+        return ai::Error{EINVAL, "--job and --output are for aictl dump of a device"};
+    if (options.command == "dump" && options.arguments.size() == 2 && !is_dump_file(options))
+        return ai::Error{EINVAL, "'" + options.arguments.back() +
+                                     "' is too much for aictl dump of one device: see aictl dump "
+                                     "--help"};
     return {};
 }
 
@@ -92,7 +112,7 @@ ai::Result<Options> parse_options(std::span<char* const> argv)
 {
     Options options;
     ai::Result<std::vector<std::string>> rest = ai_tools::read_options(
-        "aictl", argv, ":hVjf", kLong,
+        "aictl", argv, ":hVjfo:", kLong,
         [&](int code, const std::string& value) { return take(options, code, value); });
 
     if (!rest)

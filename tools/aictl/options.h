@@ -21,6 +21,8 @@ struct Options {
     bool names = false;      /* of contracts, for completion */
     bool follow = false;     /* events as they come */
     std::uint64_t since = 0; /* events after that number */
+    std::uint64_t job = 0;   /* whose tensors are of interest */
+    std::string output;      /* file for a dump */
 };
 
 /* EINVAL: what is wrong with the command line. */
