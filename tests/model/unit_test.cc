@@ -83,6 +83,24 @@ TEST(Unit, ScannerSurvivesAnything)
     EXPECT_NE(scan_onnx(std::as_bytes(std::span(nested))).status, NPU_ST_OK);
 }
 
+/* A model with one tensor that consists of this. */
+std::uint32_t scan_tensor(const std::string& tensor)
+{
+    std::string model = "\x08\x07" + field('\x3a', field('\x2a', tensor));
+
+    return scan_onnx(std::as_bytes(std::span(model))).status;
+}
+
+/* Other readers cut a key to 32 bits and see a field that the scanner did not. */
+TEST(Unit, ScannerRefusesKeysThatOthersCut)
+{
+    EXPECT_EQ(scan_tensor(""), NPU_ST_OK);
+    EXPECT_EQ(scan_tensor(field('\x6a', "")), NPU_ST_UNSUPPORTED); /* external data */
+    EXPECT_EQ(scan_tensor("\xea\x80\x80\x80\x80" + field('\x01', "")), NPU_ST_BAD_MODEL);
+    /* An unknown field with a key of 29 bits. */
+    EXPECT_EQ(scan_tensor("\xea\x80\x80\x80" + field('\x01', "")), NPU_ST_OK);
+}
+
 TEST(Unit, EngineSentences)
 {
     EXPECT_EQ(engine_sentence("[ONNXRuntimeError] : 1 : FAIL : Load model from memory "
