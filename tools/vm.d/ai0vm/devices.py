@@ -38,13 +38,17 @@ class Npu:
         for path in (program, key):
             if not path.exists():
                 raise VmError(f"{path} is not there; 'make build' builds it")
+        # A folder with nothing in it: a model may name files relative to it.
+        nothing = folder / f"{name}.cwd"
+        nothing.mkdir()
         cache = cache_dir() / "npu"
         cache.mkdir(parents=True, exist_ok=True)
         self._process = subprocess.Popen(
             [str(program), "--profile", profile, "--socket", str(self.socket),
              "--control", str(self.control), "--ram", str(ram), "--ram-size", str(ram_bytes),
              "--cache", str(cache), "--key", str(key), "--log", str(self.log)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=die_with_parent)
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=nothing,
+            preexec_fn=die_with_parent)
         assert self._process.stdout is not None
         line = self._process.stdout.readline().decode(errors="replace").strip()
         if line != "ready":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VM: QEMU, its devices, its folder."""
 
+import contextlib
 import hashlib
 import os
 import shlex
@@ -111,15 +112,17 @@ class Machine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._qemu is not None and self._qemu.poll() is None:
-            self._qemu.kill()
-            self._qemu.wait()
-        if self._streams is not None:
-            self._streams.close()
-        for npu in self._npus:
-            npu.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        shutil.rmtree(self._ram.parent, ignore_errors=True)
+        # The last one first; one that fails does not keep the others from it.
+        with contextlib.ExitStack() as left:
+            for folder in (self._ram.parent, self._folder):
+                left.callback(shutil.rmtree, folder, ignore_errors=True)
+            for npu in self._npus:
+                left.callback(npu.close)
+            if self._streams is not None:
+                left.callback(self._streams.close)
+            if self._qemu is not None and self._qemu.poll() is None:
+                left.callback(self._qemu.wait)
+                left.callback(self._qemu.kill)
 
     def run(self) -> Result:
         """Boot, run COMMAND, shut down."""
@@ -130,7 +133,7 @@ class Machine:
         initramfs = make_initramfs(kernel, [support / "init", support / "guest"])
         self._write_orders(kernel)
         self._start_npus()
-        self._streams = streams = Streams(self._folder)
+        self._streams = streams = Streams(self._folder, self._folder / "share/begun")
         control = Control(self._folder, self._npus)
 
         log = self._folder / "console.log"

@@ -12,6 +12,9 @@ import threading
 import tty
 from pathlib import Path
 
+# What Ctrl-C is in raw mode.
+INTERRUPT = b"\x03"
+
 
 class Port:
     """A virtio-serial port: a socket that QEMU connects to."""
@@ -56,14 +59,19 @@ def _start(target: object, *args: object) -> threading.Thread:
     return thread
 
 
+def _signal_main(number: signal.Signals) -> None:
+    signal.pthread_kill(threading.main_thread().ident or 0, number)
+
+
 class Streams:
     """Standard input, output and error of COMMAND, binary-clean and apart.
 
     When the caller sits at a terminal COMMAND gets one, too: then output and
-    error are one.
+    error are one. @begun is there when COMMAND is.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, begun: Path) -> None:
+        self._begun = begun
         self.terminal = sys.stdin.isatty() and sys.stdout.isatty()
         self._ports = [Port(folder, name) for name in ("stdin", "stdout", "stderr")]
         self._saved: list[object] | None = None
@@ -123,6 +131,10 @@ class Streams:
                 data = os.read(0, 65536)
                 if not data:
                     break
+                if self.terminal and INTERRUPT in data and not self._begun.exists():
+                    # Nobody is there whom the guest's terminal could interrupt.
+                    _signal_main(signal.SIGINT)
+                    return
                 connection.sendall(data)
             self._end_of_input(connection)
         except OSError:
@@ -152,6 +164,6 @@ class Streams:
                     view = view[os.write(fd, view):]
         except BrokenPipeError:
             # As for any program whose output nobody wants; the main thread ends it all.
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGPIPE)
+            _signal_main(signal.SIGPIPE)
         except OSError:
             pass
