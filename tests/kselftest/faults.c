@@ -142,6 +142,15 @@ static int act_device_info(void)
 	return call(AI_DEVICE_INFO, &arg);
 }
 
+static int act_dump(void)
+{
+	static char dump[1 << 16];
+	AI_ARG(ai_dump, arg, .buffer = (uintptr_t)dump, .capacity = sizeof(dump),
+	       .device = SIM_FAST);
+
+	return call(AI_DUMP, &arg);
+}
+
 /*
  * Device memory is left out: when the buddy allocator of Linux 6.12.117 gets no
  * memory for a block it splits, it corrupts its own tree.
@@ -374,6 +383,7 @@ static void test_jobs(void)
 	SWEEP(act_infer);
 	SWEEP(act_infer_fresh);
 	SWEEP(act_cancel);
+	SWEEP(act_dump);
 }
 
 /* A new file each time: what is made on first use is made under faults, too. */

@@ -147,6 +147,8 @@ int FakeKernel::dispatch(int fd, unsigned long request, void* argument)
     case AI_FUSE_RESET:
         static_cast<ai_fuse_reset*>(argument)->closed = 2;
         return 0;
+    case AI_DUMP:
+        return dump(*static_cast<ai_dump*>(argument));
     default:
         return -ENOTTY;
     }
@@ -394,6 +396,20 @@ int FakeKernel::contract_query(int fd, ai_contract_info& argument)
                 std::min<std::size_t>(contract.memory.size(), argument.capacity),
                 pointer<ai_memory_term>(argument.memory));
     argument = out;
+    return 0;
+}
+
+int FakeKernel::dump(ai_dump& argument)
+{
+    require(argument.hdr.flags == 0 && argument.reserved == 0, "AI_DUMP with flags");
+    dumps++;
+    dump_bytes += dump_grows;
+    argument.needed = dump_bytes;
+    if (argument.device != devices.at(0).device)
+        return fail(argument.hdr, -ENOENT, "no such device");
+    if (argument.capacity < dump_bytes)
+        return fail(argument.hdr, -ENOSPC, "capacity is too small");
+    std::fill_n(pointer<std::byte>(argument.buffer), dump_bytes, std::byte{0x5a});
     return 0;
 }
 

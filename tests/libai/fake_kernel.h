@@ -65,6 +65,9 @@ public:
     ai_contract_info figures{};
     /* Of every contract. */
     std::vector<ai_event> events;
+    /* Size of a dump, and by how much the next one is larger. */
+    std::uint64_t dump_bytes = 100;
+    std::uint64_t dump_grows = 0;
     std::string model_failure; /* then the model fails with this reason */
     bool hide_jobs = false;    /* AI_CANCEL finds no job */
 
@@ -77,6 +80,7 @@ public:
     std::vector<std::byte> last_artefact;
     ai_alloc last_alloc{};
     int renewals = 0;
+    int dumps = 0;
     std::vector<std::string> violations; /* of the interface, by the library */
 
     std::size_t live_ranges() const { return ranges_.size(); }
@@ -120,6 +124,7 @@ private:
     int contract_create(ai_contract_create& argument);
     int contract_query(int fd, ai_contract_info& argument);
     int contract_events(ai_contract_events& argument);
+    int dump(ai_dump& argument);
 
     std::span<std::byte> resolve(const ai_tensor& tensor);
     void require(bool holds, const char* what);

@@ -159,4 +159,41 @@ TEST_F(SessionTest, MakesASentenceWhereTheKernelHasNone)
     EXPECT_THAT(ai::cancel(session, 1).error().message, HasSubstr("older than libai"));
 }
 
+class DumpTest : public WithKernel {
+protected:
+    static constexpr ai::DeviceId kDevice{AI_DEVICE(AI_CLASS_NPU, 0)};
+
+    DumpTest() { kernel->devices = {device_info(AI_DEVICE(AI_CLASS_NPU, 0), "npu0")}; }
+};
+
+TEST_F(DumpTest, IsAsLargeAsTheKernelSays)
+{
+    ai::Session session = open();
+
+    EXPECT_EQ(ai::dump(session, kDevice).or_throw(), std::vector(100, std::byte{0x5a}));
+    EXPECT_EQ(kernel->dumps, 1);
+    kernel->dump_bytes = 1 << 20;
+    EXPECT_EQ(ai::dump(session, kDevice).or_throw(), std::vector(1 << 20, std::byte{0x5a}));
+}
+
+TEST_F(DumpTest, MayGrowMeanwhile)
+{
+    ai::Session session = open();
+
+    kernel->dump_bytes = 1 << 20;
+    kernel->dump_grows = 1 << 20;
+    EXPECT_EQ(ai::dump(session, kDevice).or_throw().size(), kernel->dump_bytes);
+    EXPECT_GT(kernel->dumps, 2);
+}
+
+TEST_F(DumpTest, NeedsADevice)
+{
+    ai::Session session = open();
+
+    ai::Result<std::vector<std::byte>> none =
+        ai::dump(session, ai::DeviceId{AI_DEVICE(AI_CLASS_NPU, 1)});
+    EXPECT_EQ(none.error().code, ENOENT);
+    EXPECT_THAT(none.error().message, HasSubstr("no such device"));
+}
+
 } // namespace
