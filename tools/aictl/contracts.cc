@@ -150,11 +150,16 @@ ai::Result<std::vector<ai::ContractInfo>> chosen_contracts(const ai::Session& se
     if (!all || wanted.empty())
         return all;
     for (const std::string& name : wanted) {
-        std::size_t before = chosen.size();
-        for (const ai::ContractInfo& info : *all)
-            if (info.terms.name == name || std::to_string(info.id) == name)
+        bool found = false;
+        for (const ai::ContractInfo& info : *all) {
+            if (info.terms.name != name && std::to_string(info.id) != name)
+                continue;
+            found = true;
+            /* One may be named in two ways. */
+            if (std::ranges::find(chosen, info.id, &ai::ContractInfo::id) == chosen.end())
                 chosen.push_back(info);
-        if (chosen.size() > before)
+        }
+        if (found)
             continue;
         std::string names;
         for (const ai::ContractInfo& info : *all)

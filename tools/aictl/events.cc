@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <map>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "commands.h"
 #include "table.h"
@@ -56,7 +58,15 @@ public:
     ai::Result<void> look();
 
 private:
-    void print(const ai::ContractInfo& info, const ai::ContractEvent& event);
+    /* Something new of a contract: an event, before which some may be missed. */
+    struct News {
+        const ai::ContractInfo& info;
+        ai::ContractEvent event;
+        std::uint64_t missed;
+    };
+
+    ai::Result<void> look_at(const ai::ContractInfo& info, std::vector<News>& news);
+    void print(const News& news);
     void print_gap(const ai::ContractInfo& info, std::uint64_t missed);
     void print_ended(std::uint64_t id, const std::string& name);
 
@@ -95,8 +105,13 @@ std::string seconds(ai::Clock::time_point time)
     return text;
 }
 
-void Watcher::print(const ai::ContractInfo& info, const ai::ContractEvent& event)
+void Watcher::print(const News& news)
 {
+    const ai::ContractInfo& info = news.info;
+    const ai::ContractEvent& event = news.event;
+
+    if (news.missed)
+        print_gap(info, news.missed);
     if (context_.options.json)
         print_json_line(context_.out, to_json(info, event));
     else
@@ -125,36 +140,51 @@ void Watcher::print_ended(std::uint64_t id, const std::string& name)
                      << "  the contract has ended\n";
 }
 
+ai::Result<void> Watcher::look_at(const ai::ContractInfo& info, std::vector<News>& news)
+{
+    /* Numbers of events are those of a contract: one that begins later has others. */
+    std::uint64_t since = watched_ ? 0 : context_.options.since;
+    auto [entry, is_new] = seen_.try_emplace(info.id, Seen{info.terms.name, since});
+    std::uint64_t& last = entry->second.last;
+    ai::Result<std::vector<ai::ContractEvent>> events =
+        ai::contract_events(context_.session, info.id, last);
+
+    if (!events && events.error().code == ENOENT)
+        return {};
+    if (!events)
+        return std::move(events).error();
+    for (const ai::ContractEvent& event : *events) {
+        news.push_back({info, event, event.sequence - last - 1});
+        last = event.sequence;
+    }
+    return {};
+}
+
 ai::Result<void> Watcher::look()
 {
-    const Options& options = context_.options;
     ai::Result<std::vector<ai::ContractInfo>> contracts =
-        chosen_contracts(context_.session, options.arguments);
+        chosen_contracts(context_.session, context_.options.arguments);
     std::set<std::uint64_t> present;
+    std::vector<News> all;
 
     /* Once watched, contracts may come and go. */
     if (!contracts && contracts.error().code == ENOENT && watched_)
         contracts = std::vector<ai::ContractInfo>();
     if (!contracts)
         return std::move(contracts).error();
-    watched_ = true;
     for (const ai::ContractInfo& info : *contracts) {
-        auto [entry, is_new] = seen_.try_emplace(info.id, Seen{info.terms.name, options.since});
-        std::uint64_t& last = entry->second.last;
         present.insert(info.id);
-        ai::Result<std::vector<ai::ContractEvent>> events =
-            ai::contract_events(context_.session, info.id, last);
-        if (!events && events.error().code == ENOENT)
-            continue;
-        if (!events)
-            return std::move(events).error();
-        if (!events->empty() && events->front().sequence > last + 1)
-            print_gap(info, events->front().sequence - last - 1);
-        for (const ai::ContractEvent& event : *events)
-            print(info, event);
-        if (!events->empty())
-            last = events->back().sequence;
+        if (ai::Result<void> looked = look_at(info, all); !looked)
+            return looked;
     }
+    watched_ = true;
+    std::vector<const News*> in_time;
+    in_time.reserve(all.size());
+    for (const News& news : all)
+        in_time.push_back(&news);
+    std::ranges::stable_sort(in_time, {}, [](const News* news) { return news->event.time; });
+    for (const News* news : in_time)
+        print(*news);
     std::erase_if(seen_, [&](const auto& entry) {
         if (present.contains(entry.first))
             return false;

@@ -144,6 +144,7 @@ TEST_F(AictlTest, Events)
         event.found = 1230000;
         event.limit = 1000000;
         event.device = AI_DEVICE(AI_CLASS_NPU, 0);
+        event.time_ns = static_cast<std::int64_t>(i) * 1000;
         kernel->events.push_back(event);
     }
     std::istringstream lines(run({"events", "--json"}));
@@ -159,6 +160,21 @@ TEST_F(AictlTest, Events)
     EXPECT_THAT(run({"events", "camera"}), HasSubstr("1 camera #7  energy exceeded by 23 %"));
     EXPECT_EQ(std::ranges::count(run({"events", "--since", "6"}), '\n'), 1);
     EXPECT_EQ(result({"events", "gate"}).error().code, ENOENT);
+
+    /* Those of several contracts are in order of time. */
+    ai::Contract second = contract("name=gate device=npu0 energy<=1J");
+    std::istringstream both(run({"events", "--json", "--since", "4"}));
+    std::vector<std::uint64_t> numbers;
+    while (std::getline(both, line))
+        numbers.push_back(Json::parse(line)["sequence"]);
+    EXPECT_EQ(numbers, (std::vector<std::uint64_t>{5, 5, 6, 6, 7, 7}));
+}
+
+TEST_F(AictlTest, ContractNamedTwice)
+{
+    ai::Contract first = contract("name=camera device=npu0 energy<=1J");
+    EXPECT_EQ(Json::parse(run({"contracts", "--json", "camera", "1"})).size(), 1U);
+    EXPECT_EQ(result({"contracts", "camera", "2"}).error().code, ENOENT);
 }
 
 TEST_F(AictlTest, Fuse)
