@@ -41,6 +41,7 @@ void show_table(std::ostream& out, const Json& rows)
     Table table(names);
     for (const Json& row : rows) {
         std::vector<std::string> cells;
+        cells.reserve(names.size());
         for (const std::string& name : names)
             cells.push_back(text_of(row.at(name)));
         table.add(std::move(cells));
