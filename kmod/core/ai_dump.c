@@ -273,7 +273,8 @@ int ai_ioctl_dump(struct ai_call *call, struct ai_dump *arg)
 	dumper = kzalloc(sizeof(*dumper), GFP_KERNEL);
 	if (!dumper)
 		return ai_fail(call, -ENOMEM, "the system has no memory for a dump");
-	dumper->gfp = GFP_KERNEL_ACCOUNT;
+	/* That there is no memory is said in the answer. */
+	dumper->gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
 	dumper->file = call->file->id;
 	dumper->uid = current_euid();
 	dumper->job = arg->job;
