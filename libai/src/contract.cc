@@ -224,7 +224,6 @@ Result<Answer> Contract::ask(const Session& session, const Terms& terms, Nanosec
                              .device = DeviceId(argument.device),
                              .needed = argument.needed,
                              .available = argument.available,
-                             .offer = std::nullopt,
                              .message = result.error().message};
     if (argument.offered) {
         answer.refusal->offer = from_kernel(argument.offer);

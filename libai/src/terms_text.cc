@@ -460,9 +460,9 @@ Result<void> Parser::set_device(const Word& word)
 
 Result<void> Parser::set_rate(const Word& word)
 {
-    /* The period in ns of a rate in mHz, not longer than that of the rate asked for. */
+    /* One whose period is at least 1 ns. */
     return quantity(word, kRate, 1000000000000).and_then([&](std::uint64_t mhz) {
-        terms_.period = Nanoseconds(1000000000000 / mhz);
+        terms_.period = period_of(Rate(mhz));
         return Result<void>();
     });
 }
@@ -538,7 +538,7 @@ Result<void> Parser::set_memory(const Word& word)
         if (other.home == *home)
             return wrong(word.all, "memory of " + device_name(*home) + " is given twice");
     return quantity(word, kMemory).and_then([&](std::uint64_t bytes) {
-        terms_.memory.push_back({.home = *home, .size = Bytes(bytes), .used = {}});
+        terms_.memory.push_back({.home = *home, .size = Bytes(bytes)});
         return Result<void>();
     });
 }

@@ -19,7 +19,37 @@ TEST(Units, LiteralsAreInTheBaseUnit)
     EXPECT_EQ(10_mW, ai::Power(10));
     EXPECT_EQ(2_GBps, ai::Bandwidth(2000000000));
     EXPECT_EQ(20_percent, ai::Share(200000));
+    EXPECT_EQ(100_percent, ai::Share(1000000));
+    EXPECT_EQ(3_GiB, ai::Bytes(3ULL << 30));
+    EXPECT_EQ(1_kHz, ai::Rate(1000000));
     EXPECT_LT(1_mJ, 1_J);
+}
+
+TEST(Units, APeriodIsNotLongerThanItsRateAsks)
+{
+    static_assert(ai::period_of(30_Hz) == 33333333ns);
+    EXPECT_EQ(ai::period_of(500_mHz), 2s);
+    EXPECT_EQ(ai::period_of(ai::Rate(0)), 0ns);
+    EXPECT_EQ(ai::period_of(ai::Rate(UINT64_MAX)), 1ns);
+    EXPECT_EQ(ai::period_of(30_Hz), ai::parse_terms("rate>=30Hz").or_throw().period);
+}
+
+/* In words of a template, so that it is a question and not an error. */
+template <unsigned long long N>
+concept IsSomeGiB = requires
+{
+    typename std::bool_constant<(operator""_GiB(N), true)>;
+};
+template <unsigned long long N>
+concept IsSomePercent = requires
+{
+    typename std::bool_constant<(operator""_percent(N), true)>;
+};
+
+TEST(Units, LiteralsThatDoNotFitDoNotCompile)
+{
+    static_assert(IsSomeGiB<(1ULL << 34) - 1> && !IsSomeGiB<1ULL << 34>);
+    static_assert(IsSomePercent<100> && !IsSomePercent<101>);
 }
 
 TEST(Units, ForPeople)

@@ -7,7 +7,7 @@
  *     auto done = ai::infer(model, {&input, 1}, {.contract = &contract}).or_throw();
  *     if (done.record.service == ai::Service::kViolated)
  *         for (const ai::ContractEvent& event : contract.events().value())
- *             puts(ai::describe(event).c_str());
+ *             std::puts(ai::describe(event).c_str());
  */
 #pragma once
 
@@ -104,7 +104,7 @@ AI_EXPORT const char* to_string(Fuse fuse);
 /* What became of a contract, at one moment. */
 struct ContractInfo {
     std::uint64_t id = 0;
-    Terms terms; /* as granted, with the memory used of each reservation */
+    Terms terms{}; /* as granted, with the memory used of each reservation */
     ContractState state = ContractState::kActive;
     Fuse fuse = Fuse::kClosed;
     Nanoseconds fuse_left{};  /* until an open fuse lets a probe through */
@@ -119,8 +119,8 @@ struct ContractInfo {
     std::uint64_t throttled = 0; /* results while the device slowed itself down */
     Nanoseconds queue{};         /* time spent waiting, in all */
     Nanoseconds run{};           /* time the device was busy, in all */
-    Energy energy;
-    Bytes bytes; /* tensor data */
+    Energy energy{};
+    Bytes bytes{}; /* tensor data */
     Nanoseconds latency_p50{}, latency_p95{}, latency_p99{}, latency_p999{}, latency_max{};
     std::uint64_t events = 0;
     std::uint64_t events_lost = 0;
@@ -134,8 +134,8 @@ struct Refusal {
     DeviceId device{};
     std::uint64_t needed = 0; /* in the unit of the term, see struct ai_contract_create */
     std::uint64_t available = 0;
-    std::optional<Terms> offer; /* the nearest terms that would have been granted */
-    std::string message;        /* the kernel's sentence */
+    std::optional<Terms> offer{}; /* the nearest terms that would have been granted */
+    std::string message{};        /* the kernel's sentence */
 };
 
 struct Answer;
@@ -203,9 +203,9 @@ private:
 
 /* What the kernel answers: a contract, or why there is none. */
 struct Answer {
-    std::optional<Contract> contract;
+    std::optional<Contract> contract{};
     Term waited_for = Term::kNone; /* of a contract that was granted after waiting */
-    std::optional<Refusal> refusal;
+    std::optional<Refusal> refusal{};
 };
 
 /* The contracts of the caller's user, all of them with CAP_SYS_ADMIN. */

@@ -4,15 +4,19 @@
  *
  *     using namespace std::chrono_literals;
  *     using namespace ai::literals;
- *     ai::Terms terms{.name = "camera", .device = camera.device()};
- *     terms.latency = 50ms;
- *     terms.period = 33ms;
- *     terms.energy = 15_J;
+ *     ai::Terms terms{.name = "camera",
+ *                     .device = model.device(),
+ *                     .latency = 50ms,
+ *                     .period = ai::period_of(30_Hz),
+ *                     .service = 8ms,
+ *                     .energy = 15_J,
+ *                     .memory = {{.home = model.device(), .size = 64_MiB}}};
  *
  * or as text:
  *
  *     auto terms = ai::parse_terms("name=camera device=npu0 latency_p99<=50ms rate>=30Hz"
- *                                  " service<=8ms energy<=15J memory(npu0)>=64MiB");
+ *                                  " service<=8ms energy<=15J memory(npu0)>=64MiB")
+ *                      .or_throw();
  *
  * uapi/ai.h says what each term means and which go together.
  */
@@ -60,7 +64,7 @@ struct MemoryTerm {
 
 /* A term that is zero is not asked for. */
 struct Terms {
-    std::string name;          /* for the record; printable, at most 63 characters */
+    std::string name{};        /* for the record; printable ASCII, at most 63 characters */
     DeviceId device = kSystem; /* where requests run, with any of the terms of service */
     Nanoseconds latency{0};    /* from submission to the end of a request, at most */
     Nanoseconds period{0};     /* mean time between requests */

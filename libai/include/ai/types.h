@@ -48,23 +48,39 @@ private:
     std::uint64_t count_ = 0;
 };
 
+namespace detail {
+
+/* Called only where it must not be: a literal that does not fit. */
+void literal_is_too_large();
+
+consteval std::uint64_t scaled(unsigned long long n, std::uint64_t scale,
+                               std::uint64_t most = UINT64_MAX)
+{
+    if (n > most / scale)
+        literal_is_too_large();
+    return n * scale;
+}
+
+} // namespace detail
+
+/* A literal too large for its type does not compile; each takes a whole number. */
 inline namespace literals {
 
-constexpr Bytes operator""_B(unsigned long long n)
+consteval Bytes operator""_B(unsigned long long n)
 {
     return Bytes(n);
 }
-constexpr Bytes operator""_KiB(unsigned long long n)
+consteval Bytes operator""_KiB(unsigned long long n)
 {
-    return Bytes(n << 10);
+    return Bytes(detail::scaled(n, 1ULL << 10));
 }
-constexpr Bytes operator""_MiB(unsigned long long n)
+consteval Bytes operator""_MiB(unsigned long long n)
 {
-    return Bytes(n << 20);
+    return Bytes(detail::scaled(n, 1ULL << 20));
 }
-constexpr Bytes operator""_GiB(unsigned long long n)
+consteval Bytes operator""_GiB(unsigned long long n)
 {
-    return Bytes(n << 30);
+    return Bytes(detail::scaled(n, 1ULL << 30));
 }
 
 } // namespace literals

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What contracts count in: energy, power, data a second, shares. Times are in std::chrono. */
+/*
+ * What contracts count in: energy, power, data a second, shares, rates. Times are in
+ * std::chrono.
+ */
 #pragma once
 
 #include <compare>
 #include <cstdint>
+
+#include <ai/types.h>
 
 namespace ai {
 
@@ -31,19 +36,21 @@ using Bandwidth = Quantity<struct BandwidthTag>;
 /* A part of a device's time, in millionths. */
 using Share = Quantity<struct ShareTag>;
 
-namespace detail {
+/* Requests a second, in thousandths of one. */
+using Rate = Quantity<struct RateTag>;
 
-/* Called only where it must not be: a literal that does not fit. */
-void literal_is_too_large();
-
-consteval std::uint64_t scaled(unsigned long long n, std::uint64_t scale)
+/*
+ * Mean time between requests that come at a rate: rounded down, so that the rate is not
+ * less, but not to below 1 ns. Of rate 0 it is 0, which asks for nothing.
+ */
+constexpr Nanoseconds period_of(Rate rate)
 {
-    if (n > UINT64_MAX / scale)
-        literal_is_too_large();
-    return n * scale;
-}
+    constexpr std::uint64_t kOneMillihertz = 1000000000000; /* its period in ns */
 
-} // namespace detail
+    if (rate.is_zero())
+        return Nanoseconds(0);
+    return Nanoseconds(rate.count() < kOneMillihertz ? kOneMillihertz / rate.count() : 1);
+}
 
 /* A literal too large for its type does not compile; each takes a whole number. */
 inline namespace literals {
@@ -76,9 +83,22 @@ consteval Bandwidth operator""_GBps(unsigned long long n)
 {
     return Bandwidth(detail::scaled(n, 1000000000));
 }
+/* At most 100. */
 consteval Share operator""_percent(unsigned long long n)
 {
-    return Share(detail::scaled(n, 10000));
+    return Share(detail::scaled(n, 10000, 1000000));
+}
+consteval Rate operator""_mHz(unsigned long long n)
+{
+    return Rate(n);
+}
+consteval Rate operator""_Hz(unsigned long long n)
+{
+    return Rate(detail::scaled(n, 1000));
+}
+consteval Rate operator""_kHz(unsigned long long n)
+{
+    return Rate(detail::scaled(n, 1000000));
 }
 
 } // namespace literals
