@@ -91,6 +91,18 @@ static const char *ai_model_state_name(enum ai_model_state state)
 	}
 }
 
+static const char *ai_precision_name(u32 precision)
+{
+	static const char * const names[] = {
+		[AI_PRECISION_NONE] = "none", [AI_PRECISION_INT4] = "int4",
+		[AI_PRECISION_INT8] = "int8", [AI_PRECISION_FP8] = "fp8",
+		[AI_PRECISION_BF16] = "bf16", [AI_PRECISION_FP16] = "fp16",
+		[AI_PRECISION_FP32] = "fp32", [AI_PRECISION_FP64] = "fp64",
+	};
+
+	return precision < ARRAY_SIZE(names) ? names[precision] : "unknown";
+}
+
 static void ai_models_show_one(struct seq_file *seq, struct ai_model *model)
 {
 	enum ai_model_state state;
@@ -102,9 +114,9 @@ static void ai_models_show_one(struct seq_file *seq, struct ai_model *model)
 	cached = model->cached;
 	compile_ns = model->compile_ns;
 	spin_unlock_irq(&model->lock);
-	seq_printf(seq, "%-5llu %-7s %-9s %-9u %-11llu %-8lld %-6u %-11llu %-11llu %-7u %s\n",
+	seq_printf(seq, "%-5llu %-7s %-9s %-9s %-11llu %-8lld %-6u %-11llu %-11llu %-7u %s\n",
 		   model->id, dev_name(&model->adev->dev), ai_model_state_name(state),
-		   model->precision, model->bytes, atomic64_read(&model->jobs), cached, compile_ns,
+		   ai_precision_name(model->precision), model->bytes, atomic64_read(&model->jobs), cached, compile_ns,
 		   READ_ONCE(model->longest_ns), model->version, model->name);
 }
 

@@ -4,8 +4,10 @@
 #include <csignal>
 #include <map>
 #include <set>
-#include <thread>
 #include <vector>
+
+#include <poll.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "table.h"
@@ -17,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /* How often contracts are looked at with --follow. */
-constexpr ai::Nanoseconds kPause = 250ms;
+constexpr std::chrono::milliseconds kPause = 250ms;
 
 volatile std::sig_atomic_t stop_requested = 0;
 
@@ -195,6 +197,15 @@ ai::Result<void> Watcher::look()
     return {};
 }
 
+/* Waits; false if nobody reads what is written any more. */
+bool pause()
+{
+    pollfd output{STDOUT_FILENO, 0, 0};
+
+    return ::poll(&output, 1, static_cast<int>(kPause.count())) <= 0 ||
+           !(output.revents & (POLLERR | POLLHUP));
+}
+
 } // namespace
 
 ai::Result<void> run_events(const Context& context)
@@ -205,10 +216,9 @@ ai::Result<void> run_events(const Context& context)
     if (!context.options.follow || !result)
         return result;
     StopSignals signals;
-    while (!stop_requested && result && context.out) {
-        std::this_thread::sleep_for(kPause);
-        result = watcher.look();
-    }
+    while (!stop_requested && result && context.out && pause())
+        if (!stop_requested)
+            result = watcher.look();
     return result;
 }
 
