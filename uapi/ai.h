@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * ai0: inference as a service of the kernel. The ioctl interface of /dev/ai0; its last
- * part, contracts, is in ai_contract.h.
+ * parts, contracts and shared memory, are in ai_contract.h and ai_memory.h.
  */
 #ifndef _UAPI_LINUX_AI_H
 #define _UAPI_LINUX_AI_H
@@ -43,7 +43,7 @@ extern "C" {
  * ``EBADF``       no such file descriptor is open
  * ``ENOSPC``      an output buffer is too small (``needed`` says how many bytes
  *                 it takes), or a device's memory or slots are used up
- * ``ENOMEM``      system memory is used up
+ * ``ENOMEM``      system memory is used up, or what ``RLIMIT_MEMLOCK`` allows
  * ``EFBIG``       larger than the documented limit
  * ``EEXIST``      this name and version are loaded already
  * ``EBUSY``       still in use
@@ -62,7 +62,7 @@ extern "C" {
  */
 
 #define AI_ABI_MAJOR 0
-#define AI_ABI_MINOR 3
+#define AI_ABI_MINOR 4
 
 /* Limits: a value above one of these is refused, never cut. */
 #define AI_MAX_DIMS 8
@@ -150,6 +150,11 @@ enum ai_class {
  * define AI_FEATURE_DUMP - bit of &ai_info.features, %AI_DUMP is there
  */
 #define AI_FEATURE_DUMP (1ULL << 2)
+/**
+ * define AI_FEATURE_DMABUF - bit of &ai_info.features, %AI_EXPORT, %AI_IMPORT and %AI_SYNC
+ *	are there
+ */
+#define AI_FEATURE_DMABUF (1ULL << 3)
 
 /**
  * struct ai_info - AI_INFO: what this kernel offers
@@ -365,7 +370,10 @@ struct ai_free {
  * @cache: Out: &enum ai_cache
  * @refs: Out: users of the pages at this moment, the handle included
  * @mappings: Out: user mappings among them
- * @largest_folio: Out: bytes of the largest physically contiguous piece
+ * @largest_folio: Out: bytes of the largest physically contiguous piece, 0 if only the
+ *	exporter knows
+ * @origin: Out: &enum ai_origin
+ * @reserved: Out: zero
  */
 struct ai_region_info {
 	struct ai_hdr hdr;
@@ -378,6 +386,8 @@ struct ai_region_info {
 	__u32 refs;
 	__u32 mappings;
 	__u32 largest_folio;
+	__u32 origin;
+	__u32 reserved;
 };
 
 /**
@@ -767,6 +777,7 @@ struct ai_dump {
 #define AI_ALLOC_SIZE_VER1 80
 #define AI_FREE_SIZE_VER0 40
 #define AI_REGION_INFO_SIZE_VER0 72
+#define AI_REGION_INFO_SIZE_VER1 80
 #define AI_MODEL_LOAD_SIZE_VER0 152
 #define AI_MODEL_INFO_SIZE_VER0 408
 #define AI_MODEL_INFO_SIZE_VER1 416
@@ -795,5 +806,6 @@ struct ai_dump {
 #endif
 
 #include "ai_contract.h"
+#include "ai_memory.h"
 
 #endif /* _UAPI_LINUX_AI_H */

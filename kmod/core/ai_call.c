@@ -82,7 +82,8 @@ static int ai_ioctl_info(struct ai_call *call, struct ai_info *arg)
 {
 	arg->abi_major = AI_ABI_MAJOR;
 	arg->abi_minor = AI_ABI_MINOR;
-	arg->features = AI_FEATURE_CONTRACTS | AI_FEATURE_FALLBACK | AI_FEATURE_DUMP;
+	arg->features = AI_FEATURE_CONTRACTS | AI_FEATURE_FALLBACK | AI_FEATURE_DUMP |
+			AI_FEATURE_DMABUF;
 	arg->page_size = PAGE_SIZE;
 	arg->nr_devices = ai_device_count();
 	arg->max_tensors = AI_MAX_TENSORS;
@@ -110,6 +111,9 @@ union ai_args {
 	struct ai_fuse_reset fuse_reset;
 	struct ai_contract_events contract_events;
 	struct ai_dump dump;
+	struct ai_export export;
+	struct ai_import import;
+	struct ai_sync sync;
 };
 
 /**
@@ -158,10 +162,18 @@ AI_HANDLER(ai_ioctl_contract_renew, struct ai_contract_renew)
 AI_HANDLER(ai_ioctl_fuse_reset, struct ai_fuse_reset)
 AI_HANDLER(ai_ioctl_contract_events, struct ai_contract_events)
 AI_HANDLER(ai_ioctl_dump, struct ai_dump)
+AI_HANDLER(ai_ioctl_export, struct ai_export)
+AI_HANDLER(ai_ioctl_import, struct ai_import)
+AI_HANDLER(ai_ioctl_sync, struct ai_sync)
 
 static void ai_undo_alloc_entry(struct ai_call *call, void *arg)
 {
 	ai_undo_alloc(call, arg);
+}
+
+static void ai_undo_import_entry(struct ai_call *call, void *arg)
+{
+	ai_undo_import(call, arg);
 }
 
 static void ai_undo_model_load_entry(struct ai_call *call, void *arg)
@@ -278,6 +290,26 @@ static const struct ai_command ai_commands[] = {
 		.copy_back = true,
 		.copy_on_error = true,
 		.handler = ai_ioctl_dump_entry,
+	},
+	[_IOC_NR(AI_EXPORT)] = {
+		.size = sizeof(struct ai_export),
+		.min_size = AI_EXPORT_SIZE_VER0,
+		.flags = AI_EXPORT_READ_ONLY,
+		.copy_back = true,
+		.handler = ai_ioctl_export_entry,
+	},
+	[_IOC_NR(AI_IMPORT)] = {
+		.size = sizeof(struct ai_import),
+		.min_size = AI_IMPORT_SIZE_VER0,
+		.copy_back = true,
+		.handler = ai_ioctl_import_entry,
+		.undo = ai_undo_import_entry,
+	},
+	[_IOC_NR(AI_SYNC)] = {
+		.size = sizeof(struct ai_sync),
+		.min_size = AI_SYNC_SIZE_VER0,
+		.flags = AI_SYNC_READ | AI_SYNC_WRITE | AI_SYNC_END,
+		.handler = ai_ioctl_sync_entry,
 	},
 };
 

@@ -6,7 +6,7 @@
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 
-#include "ai_internal.h"
+#include "ai_memory.h"
 
 static struct dentry *ai_debugfs_root;
 
@@ -40,22 +40,45 @@ static void ai_gpt_seq_stop(struct seq_file *seq, void *v)
 	ai_region_put(region);
 }
 
+static const char *ai_origin_name(enum ai_origin origin)
+{
+	static const char * const names[] = {
+		[AI_ORIGIN_ALLOC] = "alloc", [AI_ORIGIN_VIEW] = "view",
+		[AI_ORIGIN_DMABUF] = "dma-buf", [AI_ORIGIN_MEMFD] = "memfd",
+		[AI_ORIGIN_USER] = "user",
+	};
+
+	return names[origin];
+}
+
+static const char *ai_cache_name(u32 cache)
+{
+	switch (cache) {
+	case AI_CACHE_CACHED:
+		return "cached";
+	case AI_CACHE_WRITECOMBINE:
+		return "wc";
+	default:
+		return "-";
+	}
+}
+
 static int ai_gpt_seq_show(struct seq_file *seq, void *v)
 {
 	struct ai_region *region = v;
 
 	if (v == SEQ_START_TOKEN) {
-		seq_puts(seq, "la                 pages     device  perm  cache  file  refs  mappings  pieces\n");
+		seq_puts(seq, "la                 pages     device  perm  cache  file  refs  mappings  pieces  origin\n");
 		return 0;
 	}
-	seq_printf(seq, "0x%016llx %-9llu %-7s %c%c    %-6s %-5llu %-5u %-9d %u\n",
+	seq_printf(seq, "0x%016llx %-9llu %-7s %c%c    %-6s %-5llu %-5u %-9d %-7u %s\n",
 		   region->la, region->nr_pages,
 		   region->home ? dev_name(&region->home->dev) : "system",
 		   region->perm & AI_PERM_READ ? 'r' : '-',
 		   region->perm & AI_PERM_WRITE ? 'w' : '-',
-		   region->cache == AI_CACHE_CACHED ? "cached" : "wc", region->owner,
+		   ai_cache_name(region->cache), region->owner,
 		   kref_read(&region->ref) - 1, atomic_read(&region->mappings),
-		   region->nr_chunks);
+		   region->nr_chunks, ai_origin_name(ai_region_origin(region)));
 	return 0;
 }
 
@@ -114,10 +137,11 @@ static void ai_models_show_one(struct seq_file *seq, struct ai_model *model)
 	cached = model->cached;
 	compile_ns = model->compile_ns;
 	spin_unlock_irq(&model->lock);
-	seq_printf(seq, "%-5llu %-7s %-9s %-9s %-11llu %-8lld %-6u %-11llu %-11llu %-7u %s\n",
+	seq_printf(seq,
+		   "%-5llu %-7s %-9s %-9s %-11llu %-8lld %-6u %-11llu %-11llu %-7u %s\n",
 		   model->id, dev_name(&model->adev->dev), ai_model_state_name(state),
-		   ai_precision_name(model->precision), model->bytes, atomic64_read(&model->jobs), cached, compile_ns,
-		   READ_ONCE(model->longest_ns), model->version, model->name);
+		   ai_precision_name(model->precision), model->bytes, atomic64_read(&model->jobs),
+		   cached, compile_ns, READ_ONCE(model->longest_ns), model->version, model->name);
 }
 
 static int ai_models_show(struct seq_file *seq, void *v)

@@ -13,8 +13,10 @@
  *	ai_model.op_lock
  *	ai_region.map_lock	maps of one region
  *	ai_as.lock		maps of one address space; the driver's as_* run in it
+ *	reservation objects	of dma-bufs, those of others too; inside ai_region.map_lock
  *	gpt lock (ai_gpt.c)	writers and walks of the page table
  *	ai_device.mem_lock	buddy
+ *	ai_file.handles_lock	handles of one file, and counting them
  *	ai_file.jobs_lock	spinlock
  *	ai_contracts		xa_lock of the registry of contracts
  *	ai_device.lock		spinlock, irqs off
@@ -71,20 +73,25 @@ long ai_call_contract(struct file *filp, unsigned int cmd, unsigned long arg);
  * struct ai_file - an open /dev/ai0
  * @id: number, for traces and the page table's listing
  * @regions: address of the first page to region: the handles
+ * @more_handles: how many more there are of the same region; with changes of @regions
+ *	under @handles_lock
  * @models: handle to model
  * @next_model: the next handle to give out, unless it is taken; under @models_lock
  * @as: device number to address space
  * @models_lock: versions in @models
+ * @handles_lock: @more_handles, changes of @regions
  * @jobs: jobs somebody waits for
  * @jobs_lock: @jobs
  */
 struct ai_file {
 	u64 id;
 	struct xarray regions;
+	struct xarray more_handles;
 	struct xarray models;
 	u32 next_model;
 	struct xarray as;
 	struct mutex models_lock; /* versions in @models; outside all but mmap_lock */
+	struct mutex handles_lock; /* more_handles, changes of regions */
 	struct list_head jobs;
 	spinlock_t jobs_lock; /* @jobs */
 };
@@ -163,6 +170,8 @@ struct ai_chunk {
  * @nr_pages: pages
  * @home: device that holds them, NULL: system memory
  * @reserve: reservation they were taken from, or NULL
+ * @source: where they come from, if not from an allocation, see ai_memory.h
+ * @resv: who else uses them, once they are exported; not of a view
  * @perm: AI_PERM_*
  * @cache: &enum ai_cache, never the default one
  * @owner: &ai_file.id of the owner, 0 for the kernel itself
@@ -181,6 +190,8 @@ struct ai_region {
 	u64 nr_pages;
 	struct ai_device *home;
 	struct ai_reserve *reserve;
+	struct ai_source *source;
+	struct dma_resv *resv;
 	u32 perm;
 	u32 cache;
 	u64 owner;
@@ -196,6 +207,8 @@ struct ai_region {
 	struct rcu_head rcu;
 };
 
+struct ai_region *ai_region_new(struct ai_device *home, u64 bytes, u32 perm, u32 cache, u64 owner);
+struct ai_region *ai_region_publish(struct ai_call *call, struct ai_region *region, int error);
 struct ai_region *ai_region_create(struct ai_call *call, struct ai_device *home, u64 bytes,
 				   u32 perm, u32 cache, u64 owner);
 struct ai_region *ai_region_create_reserved(struct ai_call *call, struct ai_reserve *reserve,
@@ -212,7 +225,21 @@ int ai_ioctl_alloc(struct ai_call *call, struct ai_alloc *arg);
 void ai_undo_alloc(struct ai_call *call, struct ai_alloc *arg);
 int ai_ioctl_free(struct ai_call *call, struct ai_free *arg);
 int ai_ioctl_region_info(struct ai_call *call, struct ai_region_info *arg);
+int ai_file_add_handle(struct ai_file *file, struct ai_region *region);
+bool ai_file_close_handle(struct ai_file *file, u64 la);
 void ai_file_release_regions(struct ai_file *file);
+
+/* ---- ai_dmabuf.c, ai_import.c, ai_sync.c, ai_dma.c; see ai_memory.h ---- */
+
+int ai_ioctl_export(struct ai_call *call, struct ai_export *arg);
+int ai_ioctl_import(struct ai_call *call, struct ai_import *arg);
+void ai_undo_import(struct ai_call *call, struct ai_import *arg);
+int ai_ioctl_sync(struct ai_call *call, struct ai_sync *arg);
+void ai_source_release(struct ai_region *region);
+int ai_region_wait(struct ai_call *call, struct ai_region *region, bool write, ktime_t until);
+int ai_region_fill_sgt(const struct ai_region *region, u64 first, u64 pages, struct device *dev,
+		       struct sg_table *sgt);
+int ai_region_prepare_vmap(struct ai_region *region);
 
 /* ---- ai_reserve.c ---- */
 
@@ -305,6 +332,7 @@ void ai_watch_end(struct ai_device *adev);
 /* ---- ai_mmap.c ---- */
 
 int ai_mmap(struct file *filp, struct vm_area_struct *vma);
+int ai_mmap_region(struct ai_region *region, struct vm_area_struct *vma);
 bool ai_mmap_covers(const struct ai_region *region, unsigned long address);
 void ai_mmap_revoke_device(struct ai_device *adev);
 

@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "ai_internal.h"
+#include "ai_memory.h"
 
 #define AI_MAX_PRIORITY 7
 /* Who waits with a higher one can starve all others. */
@@ -294,18 +294,59 @@ static struct ai_job *ai_job_create(struct ai_call *call, struct ai_model *model
 	return job;
 }
 
+/* For a device that has no address spaces: the CPU does its work. */
+static int ai_job_vmap(struct ai_call *call, struct ai_job *job)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < job->nr_inputs + job->nr_outputs && !ret; i++) {
+		struct ai_region *region = job->tensor[i].region;
+
+		if (region)
+			ret = ai_region_prepare_vmap(region);
+		if (ret)
+			ai_fail(call, ret, "la 0x%llx could not be mapped for %s", region->la,
+				dev_name(&job->adev->dev));
+	}
+	return ret;
+}
+
 static int ai_job_map(struct ai_call *call, struct ai_job *job, ktime_t until)
 {
 	struct ai_as *as = ai_file_as(call, job->adev, until);
 	int ret = 0;
 	u32 i;
 
-	if (IS_ERR_OR_NULL(as))
-		return PTR_ERR_OR_ZERO(as);
+	if (IS_ERR(as))
+		return PTR_ERR(as);
+	if (!as)
+		return ai_job_vmap(call, job);
 	job->as = as;
 	for (i = 0; i < job->nr_inputs + job->nr_outputs && !ret; i++)
 		if (job->tensor[i].region)
 			ret = ai_as_map(call, as, job->tensor[i].region, until);
+	return ret;
+}
+
+/* Others may use what is shared: until they do not. */
+static int ai_job_wait_shared(struct ai_call *call, struct ai_job *job, ktime_t until)
+{
+	ktime_t limit = 0;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < job->nr_inputs + job->nr_outputs && !ret; i++) {
+		struct ai_region *region = job->tensor[i].region;
+
+		if (!region || !ai_region_resv(region))
+			continue;
+		if (!limit)
+			limit = ktime_add_ms(ktime_get(), job->adev->job_timeout_ms);
+		if (until)
+			limit = min(limit, until);
+		ret = ai_region_wait(call, region, i >= job->nr_inputs, limit);
+	}
 	return ret;
 }
 
@@ -576,6 +617,8 @@ static int ai_infer_on(struct ai_call *call, struct ai_infer *arg, struct ai_con
 		ret = ai_job_read_tensors(call, job, arg->outputs, arg->nr_outputs, false);
 	if (!ret)
 		ret = ai_job_map(call, job, arg->timeout_ns);
+	if (!ret)
+		ret = ai_job_wait_shared(call, job, arg->timeout_ns);
 	if (!ret)
 		ret = ai_job_run(call, job, contract, arg);
 	if (ret && contract)

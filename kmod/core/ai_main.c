@@ -30,9 +30,11 @@ static int ai_open(struct inode *inode, struct file *filp)
 
 	file->id = atomic64_inc_return(&ai_file_ids);
 	xa_init(&file->regions);
+	xa_init(&file->more_handles);
 	xa_init_flags(&file->models, XA_FLAGS_ALLOC1);
 	xa_init(&file->as);
 	mutex_init(&file->models_lock);
+	mutex_init(&file->handles_lock);
 	INIT_LIST_HEAD(&file->jobs);
 	spin_lock_init(&file->jobs_lock);
 
@@ -50,6 +52,7 @@ static int ai_release(struct inode *inode, struct file *filp)
 	ai_file_release_models(file);
 	ai_file_release_regions(file);
 	ai_file_release_as(file);
+	mutex_destroy(&file->handles_lock);
 	mutex_destroy(&file->models_lock);
 	kfree(file);
 	return 0;

@@ -13,7 +13,7 @@
 #include <linux/mm.h>
 #include <linux/pfn_t.h>
 
-#include "ai_internal.h"
+#include "ai_memory.h"
 #include "ai_trace.h"
 
 static void ai_vma_open(struct vm_area_struct *vma)
@@ -201,28 +201,32 @@ static int ai_vma_populate(struct vm_area_struct *vma, const struct ai_region *r
 	return 0;
 }
 
-int ai_mmap(struct file *filp, struct vm_area_struct *vma)
+/**
+ * ai_mmap_region() - map a part of a region
+ * @region: the region; the mapping gets a reference of its own
+ * @vma: the mapping, whose offset is the device address of its first page
+ *
+ * Return: 0 or a negative error number.
+ */
+int ai_mmap_region(struct ai_region *region, struct vm_area_struct *vma)
 {
-	struct ai_call call = { .file = filp->private_data, .filp = filp };
+	u64 first = vma->vm_pgoff - (ai_la_to_va(region->la) >> PAGE_SHIFT);
 	u64 pages = vma_pages(vma);
-	struct ai_region *region;
-	u64 first;
 	int ret;
 
 	/* A private copy of a tensor would never reach the device. */
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
-	if (vma->vm_pgoff >> (AI_GPT_PAGE_BITS + 8))
+	if (first >= region->nr_pages || pages > region->nr_pages - first)
 		return -EINVAL;
-
-	region = ai_region_lookup(&call, ai_va_to_la((u64)vma->vm_pgoff << PAGE_SHIFT), NULL, 0);
-	if (IS_ERR(region))
-		return PTR_ERR(region);
-	first = vma->vm_pgoff - (ai_la_to_va(region->la) >> PAGE_SHIFT);
-	if (pages > region->nr_pages - first) {
-		ai_region_put(region);
-		return -EINVAL;
+	if (ai_region_read_only(region)) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EACCES;
+		vm_flags_clear(vma, VM_MAYWRITE);
 	}
+	/* Its exporter knows how; the mapping holds the dma-buf from here on. */
+	if (ai_region_origin(region) == AI_ORIGIN_DMABUF)
+		return dma_buf_mmap(region->source->dmabuf, vma, region->source->first + first);
 
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP);
 	if (region->cache == AI_CACHE_WRITECOMBINE)
@@ -233,15 +237,30 @@ int ai_mmap(struct file *filp, struct vm_area_struct *vma)
 		if (ret) {
 			/* Another thread of the caller may see what was entered so far. */
 			zap_vma_ptes(vma, vma->vm_start, vma->vm_end - vma->vm_start);
-			ai_region_put(region);
 			return ret;
 		}
 	}
-	/* The reference of the lookup is the mapping's from here on. */
+	kref_get(&region->ref);
 	atomic_inc(&region->mappings);
 	vma->vm_ops = &ai_vm_ops;
 	trace_ai_map(region, vma->vm_start, pages << PAGE_SHIFT);
 	return 0;
+}
+
+int ai_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct ai_call call = { .file = filp->private_data, .filp = filp };
+	struct ai_region *region;
+	int ret;
+
+	if (vma->vm_pgoff >> (AI_GPT_PAGE_BITS + 8))
+		return -EINVAL;
+	region = ai_region_lookup(&call, ai_va_to_la((u64)vma->vm_pgoff << PAGE_SHIFT), NULL, 0);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	ret = ai_mmap_region(region, vma);
+	ai_region_put(region);
+	return ret;
 }
 
 /* Whether all of the region is mapped at that address of the caller, in order. */

@@ -7,15 +7,15 @@
  * unmapped first; since that can mean waiting for the device it is then done by
  * a worker, so that the last reference may be dropped under mmap_lock.
  */
+#include <linux/dma-resv.h>
 #include <linux/mm.h>
 #include <linux/io.h>
 #include <linux/mman.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 
-#include "ai_internal.h"
+#include "ai_memory.h"
 #include "ai_trace.h"
 
 #define AI_MAX_ORDER HPAGE_PMD_ORDER
@@ -40,7 +40,9 @@ static void ai_region_free_blocks(struct ai_region *region)
 
 static void ai_region_free(struct ai_region *region)
 {
-	if (region->reserve)
+	if (region->source)
+		ai_source_release(region);
+	else if (region->reserve)
 		ai_reserve_give_back(region);
 	else if (ai_region_is_system(region))
 		ai_region_free_pages(region);
@@ -52,6 +54,10 @@ static void ai_region_free(struct ai_region *region)
 		kvfree(region->chunks);
 	if (region->dummy)
 		__free_page(region->dummy);
+	if (region->resv) {
+		dma_resv_fini(region->resv);
+		kfree(region->resv);
+	}
 	mutex_destroy(&region->map_lock);
 	kfree_rcu(region, rcu);
 }
@@ -281,8 +287,7 @@ static int ai_region_fail(struct ai_call *call, const struct ai_region *region, 
 	}
 }
 
-static struct ai_region *ai_region_new(struct ai_device *home, u64 bytes, u32 perm, u32 cache,
-				       u64 owner)
+struct ai_region *ai_region_new(struct ai_device *home, u64 bytes, u32 perm, u32 cache, u64 owner)
 {
 	struct ai_region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 
@@ -319,6 +324,30 @@ static int ai_region_take_addresses(struct ai_region *region)
 	return ai_gpt_insert(region, region->home ? region->home->id : AI_DEVICE_SYSTEM);
 }
 
+/**
+ * ai_region_publish() - give a region that has its pages a logical address
+ * @call: for the error sentence
+ * @region: the region, taken over
+ * @error: 0, or why it has not got its pages
+ *
+ * Return: the region with one reference, or an error pointer.
+ */
+struct ai_region *ai_region_publish(struct ai_call *call, struct ai_region *region, int error)
+{
+	if (!error) {
+		error = ai_region_take_addresses(region);
+		if (error)
+			ai_fail(call, error, "no range of %llu logical pages is free",
+				region->nr_pages);
+	}
+	if (error) {
+		ai_region_free(region);
+		return ERR_PTR(error);
+	}
+	trace_ai_alloc(region);
+	return region;
+}
+
 /* Takes over the region, which may be NULL. */
 static struct ai_region *ai_region_complete(struct ai_call *call, struct ai_region *region)
 {
@@ -327,22 +356,9 @@ static struct ai_region *ai_region_complete(struct ai_call *call, struct ai_regi
 	if (!region)
 		return ERR_PTR(ai_fail(call, -ENOMEM, "the system has no memory for a region"));
 	ret = ai_region_take_pages(region);
-	if (ret) {
-		ret = ai_region_fail(call, region, ret);
-		goto free;
-	}
-	ret = ai_region_take_addresses(region);
-	if (ret) {
-		ret = ai_fail(call, ret, "no range of %llu logical pages is free",
-			      region->nr_pages);
-		goto free;
-	}
-	trace_ai_alloc(region);
-	return region;
-
-free:
-	ai_region_free(region);
-	return ERR_PTR(ret);
+	if (ret)
+		ai_region_fail(call, region, ret);
+	return ai_region_publish(call, region, ret);
 }
 
 /**
@@ -448,18 +464,81 @@ struct ai_region *ai_region_lookup(struct ai_call *call, u64 la, const char *wha
 	if (!region)
 		return ERR_PTR(ai_lookup_fail(call, -ENOENT, what, index, la,
 					      "no memory is allocated at that address"));
-	if (region->owner != call->file->id) {
-		ai_region_put(region);
-		return ERR_PTR(ai_lookup_fail(call, -EACCES, what, index, la,
-					      "an address of another open file"));
-	}
 	/* The pages may live on in a mapping or a job; the handle decides. */
 	if (xa_load(&call->file->regions, region->la) != region) {
+		bool freed = region->owner == call->file->id;
+
 		ai_region_put(region);
-		return ERR_PTR(ai_lookup_fail(call, -ENOENT, what, index, la,
-					      "which has been freed"));
+		return ERR_PTR(ai_lookup_fail(call, freed ? -ENOENT : -EACCES, what, index, la,
+					      freed ? "which has been freed" :
+						      "an address of another open file"));
 	}
 	return region;
+}
+
+/* ---- handles ---- */
+
+/**
+ * ai_file_add_handle() - make a region known to an open file
+ * @file: the open file
+ * @region: the region, whose reference is taken over if it succeeds
+ *
+ * What the file has already, because it was exported and imported again, is counted:
+ * each handle is to be ended.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int ai_file_add_handle(struct ai_file *file, struct ai_region *region)
+{
+	u64 la = region->la;
+	void *more;
+	int ret;
+
+	mutex_lock(&file->handles_lock);
+	if (xa_load(&file->regions, la) == region) {
+		more = xa_load(&file->more_handles, la);
+		ret = xa_err(xa_store(&file->more_handles, la,
+				      xa_mk_value((more ? xa_to_value(more) : 0) + 1),
+				      GFP_KERNEL_ACCOUNT));
+		if (!ret)
+			ai_region_put(region);
+	} else {
+		ret = xa_err(xa_store(&file->regions, la, region, GFP_KERNEL_ACCOUNT));
+	}
+	mutex_unlock(&file->handles_lock);
+	return ret;
+}
+
+/**
+ * ai_file_close_handle() - end a handle
+ * @file: the open file
+ * @la: address of the region's first page
+ *
+ * Return: whether there was one.
+ */
+bool ai_file_close_handle(struct ai_file *file, u64 la)
+{
+	struct ai_region *region = NULL;
+	unsigned long count;
+	bool known = true;
+	void *more;
+
+	mutex_lock(&file->handles_lock);
+	more = xa_load(&file->more_handles, la);
+	if (more) {
+		count = xa_to_value(more) - 1;
+		/* Smaller than what is there: it needs no memory. */
+		if (count)
+			xa_store(&file->more_handles, la, xa_mk_value(count), GFP_KERNEL);
+		else
+			xa_erase(&file->more_handles, la);
+	} else {
+		region = xa_erase(&file->regions, la);
+		known = region;
+	}
+	mutex_unlock(&file->handles_lock);
+	ai_region_put(region);
+	return known;
 }
 
 static int ai_alloc_check(struct ai_call *call, const struct ai_alloc *arg)
@@ -566,7 +645,7 @@ int ai_ioctl_alloc(struct ai_call *call, struct ai_alloc *arg)
 	arg->la = region->la;
 	arg->mmap_offset = ai_la_to_va(region->la);
 	arg->address = 0;
-	ret = xa_err(xa_store(&call->file->regions, region->la, region, GFP_KERNEL_ACCOUNT));
+	ret = ai_file_add_handle(call->file, region);
 	if (ret) {
 		ai_fail(call, ret, "the system has no memory for a handle");
 		ai_region_put(region);
@@ -581,7 +660,7 @@ int ai_ioctl_alloc(struct ai_call *call, struct ai_alloc *arg)
 		if (IS_ERR_VALUE(address)) {
 			ret = ai_fail(call, (int)address, "%llu bytes could not be mapped",
 				      arg->bytes);
-			ai_region_put(xa_erase(&call->file->regions, arg->la));
+			ai_file_close_handle(call->file, arg->la);
 			goto put_home;
 		}
 		arg->address = address;
@@ -598,7 +677,7 @@ void ai_undo_alloc(struct ai_call *call, struct ai_alloc *arg)
 {
 	if (arg->address)
 		vm_munmap(arg->address, arg->bytes);
-	ai_region_put(xa_erase(&call->file->regions, arg->la));
+	ai_file_close_handle(call->file, arg->la);
 }
 
 int ai_ioctl_free(struct ai_call *call, struct ai_free *arg)
@@ -632,11 +711,11 @@ int ai_ioctl_free(struct ai_call *call, struct ai_free *arg)
 		goto put;
 	}
 
-	if (xa_cmpxchg(&call->file->regions, arg->la, region, NULL, 0) != region) {
+	/* Not another one that has the address by now: this one is still held. */
+	if (!ai_file_close_handle(call->file, arg->la)) {
 		ret = ai_fail(call, -ENOENT, "la is 0x%llx, which has been freed", arg->la);
 		goto put;
 	}
-	ai_region_put(region);
 	ret = 0;
 	if (unmap) {
 		ret = vm_munmap(arg->address, bytes);
@@ -667,6 +746,8 @@ int ai_ioctl_region_info(struct ai_call *call, struct ai_region_info *arg)
 	/* Without the reference this call holds itself. */
 	arg->refs = kref_read(&region->ref) - 1;
 	arg->mappings = atomic_read(&region->mappings);
+	arg->origin = ai_region_origin(region);
+	arg->reserved = 0;
 	arg->largest_folio = 0;
 	for (i = 0; i < region->nr_chunks; i++)
 		arg->largest_folio = max_t(u64, arg->largest_folio,
@@ -684,6 +765,7 @@ void ai_file_release_regions(struct ai_file *file)
 	xa_for_each(&file->regions, la, region)
 		ai_region_put(region);
 	xa_destroy(&file->regions);
+	xa_destroy(&file->more_handles);
 }
 
 /* ---- for drivers ---- */
@@ -719,23 +801,6 @@ struct ai_device *ai_region_home(const struct ai_region *region)
 }
 EXPORT_SYMBOL_GPL(ai_region_home);
 
-int ai_region_sgt(struct ai_region *region, struct sg_table *sgt)
-{
-	struct scatterlist *sg;
-	int i, ret;
-
-	if (!ai_region_is_system(region))
-		return -EINVAL;
-	ret = sg_alloc_table(sgt, region->nr_chunks, GFP_KERNEL);
-	if (ret)
-		return ret;
-	for_each_sgtable_sg(sgt, sg, i)
-		sg_set_page(sg, pfn_to_page(region->chunks[i].pfn),
-			    region->chunks[i].nr << PAGE_SHIFT, 0);
-	return 0;
-}
-EXPORT_SYMBOL_GPL(ai_region_sgt);
-
 int ai_region_visit_blocks(struct ai_region *region, ai_block_fn fn, void *arg)
 {
 	int ret = 0;
@@ -752,40 +817,3 @@ int ai_region_visit_blocks(struct ai_region *region, ai_block_fn fn, void *arg)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(ai_region_visit_blocks);
-
-/**
- * ai_region_vmap() - bytes of a region, for a driver whose device has no DMA
- * @region: in system memory, or in device memory that is ordinary RAM
- *
- * Return: the address, to be given back with ai_region_vunmap(), or NULL.
- */
-void *ai_region_vmap(struct ai_region *region)
-{
-	struct page **pages;
-	void *address;
-	u64 page = 0;
-	u32 i, j;
-
-	if (!pfn_valid(region->chunks[0].pfn))
-		return NULL;
-	if (region->nr_chunks == 1)
-		return page_address(pfn_to_page(region->chunks[0].pfn));
-
-	pages = kvmalloc_array(region->nr_pages, sizeof(*pages), GFP_KERNEL | __GFP_NOWARN);
-	if (!pages)
-		return NULL;
-	for (i = 0; i < region->nr_chunks; i++)
-		for (j = 0; j < region->chunks[i].nr; j++)
-			pages[page++] = pfn_to_page(region->chunks[i].pfn + j);
-	address = vmap(pages, region->nr_pages, VM_MAP, PAGE_KERNEL);
-	kvfree(pages);
-	return address;
-}
-EXPORT_SYMBOL_GPL(ai_region_vmap);
-
-void ai_region_vunmap(struct ai_region *region, void *address)
-{
-	if (region->nr_chunks > 1)
-		vunmap(address);
-}
-EXPORT_SYMBOL_GPL(ai_region_vunmap);

@@ -15,6 +15,7 @@
 
 #include <linux/completion.h>
 #include <linux/device.h>
+#include <linux/dma-direction.h>
 #include <linux/kref.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
@@ -41,6 +42,7 @@ struct ai_job;
 struct ai_model;
 struct ai_region;
 struct ai_region_map;
+struct dma_buf_attachment;
 
 /* What a driver reports of the state of its device; see struct ai_device_info. */
 struct ai_sensors {
@@ -312,14 +314,52 @@ u32 ai_region_perm(const struct ai_region *region);
 struct ai_device *ai_region_home(const struct ai_region *region);
 
 /**
- * ai_region_sgt() - scatter list of a region in system memory
- * @region: the region
- * @sgt: filled in; the driver maps it with dma_map_sgtable() and frees it with
- *	sg_free_table()
+ * struct ai_region_dma - a region in system memory, mapped for DMA
+ * @sgt: for a look at the pieces; by their DMA addresses alone, and it may be more than
+ *	the region: ai_region_dma_visit() gives what is. NULL: not mapped
  *
- * Return: 0, -EINVAL for a region in device memory, -ENOMEM.
+ * The rest belongs to ai.ko.
  */
-int ai_region_sgt(struct ai_region *region, struct sg_table *sgt);
+struct ai_region_dma {
+	struct sg_table *sgt;
+
+	struct ai_region *region;
+	struct device *dev;
+	enum dma_data_direction direction;
+	unsigned long attrs;
+	struct sg_table own;
+	struct dma_buf_attachment *attach;
+};
+
+/**
+ * ai_region_dma_map() - map a region for DMA
+ * @region: the region, held until it is unmapped
+ * @dev: the device
+ * @direction: what it will do
+ * @attrs: DMA_ATTR_*; not of importance where the exporter of a dma-buf maps
+ * @dma: filled in
+ *
+ * Return: 0, -EINVAL for a region in device memory, or another negative error number.
+ */
+int ai_region_dma_map(struct ai_region *region, struct device *dev,
+		      enum dma_data_direction direction, unsigned long attrs,
+		      struct ai_region_dma *dma);
+/* What is not mapped is left as it is. */
+void ai_region_dma_unmap(struct ai_region_dma *dma);
+
+/* See ai_region_dma_visit(). */
+typedef int (*ai_dma_fn)(u64 address, u64 bytes, void *arg);
+
+/**
+ * ai_region_dma_visit() - visit the contiguous pieces of a region
+ * @dma: what ai_region_dma_map() filled in
+ * @fn: called with DMA address and size of each, in the order of the logical addresses,
+ *	pieces as long as they can be; a value other than 0 ends it
+ * @arg: passed on
+ *
+ * Return: 0, what @fn returned, or -EINVAL for an exporter that maps less than there is.
+ */
+int ai_region_dma_visit(const struct ai_region_dma *dma, ai_dma_fn fn, void *arg);
 
 /* See ai_region_visit_blocks(). */
 typedef int (*ai_block_fn)(u64 offset, u64 bytes, void *arg);

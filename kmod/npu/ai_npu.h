@@ -184,7 +184,7 @@ struct ai_npu_as {
  * @as: the address space
  * @va: device address of the first page
  * @bytes: size
- * @sgt: pages in system memory, mapped for DMA; without entries for a region in
+ * @dma: pages in system memory, mapped for DMA; not mapped for a region in
  *	device memory
  * @direction: how it was mapped for DMA
  */
@@ -192,7 +192,7 @@ struct ai_npu_map {
 	struct ai_npu_as *as;
 	u64 va;
 	u64 bytes;
-	struct sg_table sgt;
+	struct ai_region_dma dma;
 	enum dma_data_direction direction;
 };
 

@@ -210,28 +210,9 @@ static int ai_npu_map_block(u64 offset, u64 bytes, void *arg)
 	return ai_npu_map_piece(mapping, offset, bytes);
 }
 
-/* Pieces that follow each other in memory are mapped as one: larger leaves. */
-static int ai_npu_map_sgt(struct ai_npu_mapping *mapping, struct sg_table *sgt)
+static int ai_npu_map_dma(u64 address, u64 bytes, void *arg)
 {
-	u64 addr = 0, bytes = 0;
-	struct scatterlist *sg;
-	int i, ret;
-
-	for_each_sgtable_dma_sg(sgt, sg, i) {
-		if (bytes && sg_dma_address(sg) == addr + bytes) {
-			bytes += sg_dma_len(sg);
-			continue;
-		}
-		if (bytes) {
-			ret = ai_npu_map_piece(mapping, addr, bytes);
-			if (ret)
-				return ret;
-		}
-		addr = sg_dma_address(sg);
-		bytes = sg_dma_len(sg);
-		cond_resched();
-	}
-	return bytes ? ai_npu_map_piece(mapping, addr, bytes) : -EINVAL;
+	return ai_npu_map_piece(arg, address, bytes);
 }
 
 /*
@@ -275,34 +256,17 @@ static int ai_npu_map_pages(struct ai_npu *npu, struct ai_npu_map *map, struct a
 	struct scatterlist *sg;
 	int i, ret;
 
-	ret = ai_region_sgt(region, &map->sgt);
+	ret = ai_region_dma_map(region, dev, map->direction, AI_NPU_DMA_ATTRS, &map->dma);
 	if (ret)
 		return ret;
-	ret = dma_map_sgtable(dev, &map->sgt, map->direction, AI_NPU_DMA_ATTRS);
-	if (ret)
-		goto free;
-	for_each_sgtable_dma_sg(&map->sgt, sg, i) {
+	for_each_sgtable_dma_sg(map->dma.sgt, sg, i) {
 		if (!dma_need_sync(dev, sg_dma_address(sg)))
 			continue;
 		dev_err_ratelimited(dev, "the device cannot reach the memory of applications in place on this system (it is not coherent, or goes through bounce buffers)\n");
-		ret = -EOPNOTSUPP;
-		goto unmap;
+		ai_region_dma_unmap(&map->dma);
+		return -EOPNOTSUPP;
 	}
 	return 0;
-
-unmap:
-	dma_unmap_sgtable(dev, &map->sgt, map->direction, AI_NPU_DMA_ATTRS);
-free:
-	sg_free_table(&map->sgt);
-	return ret;
-}
-
-static void ai_npu_unmap_pages(struct ai_npu *npu, struct ai_npu_map *map)
-{
-	if (!map->sgt.sgl)
-		return;
-	dma_unmap_sgtable(&npu->pdev->dev, &map->sgt, map->direction, AI_NPU_DMA_ATTRS);
-	sg_free_table(&map->sgt);
 }
 
 /**
@@ -356,7 +320,7 @@ struct ai_npu_map *ai_npu_mmu_map(struct ai_npu *npu, struct ai_npu_as *as,
 
 	mutex_lock(&as->mutex);
 	ret = home ? ai_region_visit_blocks(region, ai_npu_map_block, &mapping) :
-		     ai_npu_map_sgt(&mapping, &map->sgt);
+		     ai_region_dma_visit(&map->dma, ai_npu_map_dma, &mapping);
 	if (!ret && mapping.va != mapping.end)
 		ret = -EINVAL;
 	mutex_unlock(&as->mutex);
@@ -366,7 +330,7 @@ struct ai_npu_map *ai_npu_mmu_map(struct ai_npu *npu, struct ai_npu_as *as,
 				bytes, va, ret);
 		/* With -EEXIST something is there already that is not ours. */
 		ai_npu_mmu_clear(npu, as, va, ret == -EEXIST ? mapping.va - va : bytes);
-		ai_npu_unmap_pages(npu, map);
+		ai_region_dma_unmap(&map->dma);
 		goto free;
 	}
 	return map;
@@ -387,7 +351,7 @@ free:
 void ai_npu_mmu_unmap(struct ai_npu *npu, struct ai_npu_map *map)
 {
 	ai_npu_mmu_clear(npu, map->as, map->va, map->bytes);
-	ai_npu_unmap_pages(npu, map);
+	ai_region_dma_unmap(&map->dma);
 	kfree(map);
 }
 

@@ -30,14 +30,15 @@ Result<std::shared_ptr<Buffer>> Buffer::allocate(const Session& session, Bytes s
 
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel says where it mapped the pages
     auto* data = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(argument.address));
-    return std::shared_ptr<Buffer>(new Buffer(file, LogicalAddress(argument.la),
-                                              {data, argument.bytes},
-                                              static_cast<Cache>(argument.cache)));
+    return std::shared_ptr<Buffer>(
+        new Buffer(file, LogicalAddress(argument.la), {data, argument.bytes},
+                   static_cast<Cache>(argument.cache), Origin::kAllocated, true, true));
 }
 
 Buffer::Buffer(std::shared_ptr<detail::File> file, LogicalAddress address,
-               std::span<std::byte> data, Cache cache)
-    : file_(std::move(file)), address_(address), data_(data), cache_(cache)
+               std::span<std::byte> data, Cache cache, Origin origin, bool mapped, bool writable)
+    : file_(std::move(file)), address_(address), data_(data), cache_(cache), origin_(origin),
+      mapped_(mapped), writable_(writable)
 {
 }
 
@@ -45,10 +46,15 @@ Buffer::~Buffer()
 {
     ai_free argument{};
 
-    argument.hdr.flags = AI_FREE_UNMAP;
+    /* What was allocated is unmapped by the call itself; all else is not a mapping of its. */
+    bool one_call = mapped_ && origin_ == Origin::kAllocated;
+    if (one_call)
+        argument.hdr.flags = AI_FREE_UNMAP;
     argument.la = static_cast<std::uint64_t>(address_);
-    argument.address = reinterpret_cast<std::uintptr_t>(data_.data());
-    /* Cannot fail for what AI_ALLOC gave; closing the file frees it in any case. */
+    argument.address = one_call ? reinterpret_cast<std::uintptr_t>(data_.data()) : 0;
+    if (mapped_ && !one_call)
+        file_->syscalls().unmap(data_);
+    /* Cannot fail for what the kernel gave; closing the file frees it in any case. */
     static_cast<void>(file_->call(AI_FREE, "AI_FREE", argument).has_value());
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace ai {
@@ -33,6 +34,22 @@ int Syscalls::wait_readable(int fd, Nanoseconds timeout)
         if (ret >= 0 || errno != EINTR)
             return ret < 0 ? -errno : ret;
     }
+}
+
+int Syscalls::map(int fd, std::uint64_t offset, Bytes size, bool write, std::byte** to)
+{
+    void* pages = ::mmap(nullptr, size.count(), write ? PROT_READ | PROT_WRITE : PROT_READ,
+                         MAP_SHARED, fd, static_cast<off_t>(offset));
+
+    if (pages == MAP_FAILED)
+        return -errno;
+    *to = static_cast<std::byte*>(pages);
+    return 0;
+}
+
+void Syscalls::unmap(std::span<std::byte> pages)
+{
+    ::munmap(pages.data(), pages.size());
 }
 
 namespace {

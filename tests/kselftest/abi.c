@@ -26,6 +26,9 @@ union any {
 	struct ai_fuse_reset fuse_reset;
 	struct ai_contract_events contract_events;
 	struct ai_dump dump;
+	struct ai_export export;
+	struct ai_import import;
+	struct ai_sync sync;
 	char bytes[512];
 };
 
@@ -131,6 +134,29 @@ static void make_dump(union any *arg)
 	arg->dump.capacity = sizeof(room);
 }
 
+static void make_export(union any *arg)
+{
+	arg->export.la = fix.in_alloc.la;
+}
+
+static void make_import(union any *arg)
+{
+	static void *page;
+
+	if (!page)
+		page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	arg->import.kind = AI_IMPORT_USER;
+	arg->import.address = (uintptr_t)page;
+	arg->import.bytes = PAGE;
+	arg->import.perm = AI_PERM_READ;
+}
+
+static void make_sync(union any *arg)
+{
+	arg->hdr.flags = AI_SYNC_READ;
+	arg->sync.la = fix.in_alloc.la;
+}
+
 static void make_fuse_reset(union any *arg)
 {
 	contract_exists();
@@ -143,6 +169,18 @@ static void undo_alloc(const union any *arg)
 {
 	if (arg->alloc.la)
 		ai_free_la(fd, arg->alloc.la);
+}
+
+static void undo_export(const union any *arg)
+{
+	if (arg->export.fd > 0)
+		close(arg->export.fd);
+}
+
+static void undo_import(const union any *arg)
+{
+	if (arg->import.la)
+		ai_free_la(fd, arg->import.la);
 }
 
 static void undo_contract_create(const union any *arg)
@@ -220,6 +258,14 @@ static const struct command {
 	  AI_CONTRACT_EVENTS_SIZE_VER0, 0, make_contract_events, NULL, true, { 0, 0 }, { 0, 0 } },
 	{ "AI_DUMP", AI_DUMP, sizeof(struct ai_dump), AI_DUMP_SIZE_VER0, 0, make_dump, NULL, true,
 	  { offsetof(struct ai_dump, reserved), 4 }, { 0, 0 } },
+	{ "AI_EXPORT", AI_EXPORT, sizeof(struct ai_export), AI_EXPORT_SIZE_VER0,
+	  AI_EXPORT_READ_ONLY, make_export, undo_export, true,
+	  { offsetof(struct ai_export, reserved), 4 }, { 0, 0 } },
+	{ "AI_IMPORT", AI_IMPORT, sizeof(struct ai_import), AI_IMPORT_SIZE_VER0, 0, make_import,
+	  undo_import, true, { offsetof(struct ai_import, fd), 4 },
+	  { offsetof(struct ai_import, offset), 8 } },
+	{ "AI_SYNC", AI_SYNC, sizeof(struct ai_sync), AI_SYNC_SIZE_VER0,
+	  AI_SYNC_READ | AI_SYNC_WRITE | AI_SYNC_END, make_sync, NULL, false, { 0, 0 }, { 0, 0 } },
 };
 
 #define COMMANDS (ARRAY_SIZE(commands))
@@ -277,8 +323,10 @@ static void test_flags(void)
 	setup();
 	for_each_command(c) {
 		union any arg;
+		uint32_t flags;
 
 		make_at(c, &arg, sizeof(arg));
+		flags = arg.hdr.flags;
 		for (bit = 0; bit < 32; bit++) {
 			if (c->flags & (1U << bit))
 				continue;
@@ -289,7 +337,7 @@ static void test_flags(void)
 			EXPECT(CALL_FAILS(c, &arg, EINVAL), "%s: flag bit %u and others", c->name,
 			       bit);
 		}
-		arg.hdr.flags = 0;
+		arg.hdr.flags = flags;
 		CALL_WORKS(c, &arg);
 		undo(c, &arg);
 	}

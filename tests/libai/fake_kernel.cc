@@ -126,6 +126,14 @@ int FakeKernel::dispatch(int fd, unsigned long request, void* argument)
         return alloc(*static_cast<ai_alloc*>(argument));
     case AI_FREE:
         return free(*static_cast<ai_free*>(argument));
+    case AI_EXPORT:
+        return export_range(*static_cast<ai_export*>(argument));
+    case AI_IMPORT:
+        return import(*static_cast<ai_import*>(argument));
+    case AI_SYNC:
+        syncs.emplace_back(static_cast<ai_sync*>(argument)->hdr.flags,
+                           static_cast<ai_sync*>(argument)->timeout_ns);
+        return 0;
     case AI_MODEL_LOAD:
         return model_load(*static_cast<ai_model_load*>(argument));
     case AI_MODEL_INFO:
@@ -208,13 +216,60 @@ int FakeKernel::free(ai_free& argument)
 {
     auto found = ranges_.find(argument.la);
 
-    require(argument.hdr.flags == AI_FREE_UNMAP, "AI_FREE without AI_FREE_UNMAP");
+    require((argument.hdr.flags == AI_FREE_UNMAP) == (argument.address != 0),
+            "AI_FREE of a range that is mapped without AI_FREE_UNMAP");
     require(found != ranges_.end(), "AI_FREE of what is not allocated");
     if (found == ranges_.end())
         return -ENOENT;
-    require(pointer<Page>(argument.address) == found->second.data(), "AI_FREE of another address");
+    require(!argument.address || pointer<Page>(argument.address) == found->second.data(),
+            "AI_FREE of another address");
     ranges_.erase(found);
     return 0;
+}
+
+int FakeKernel::export_range(ai_export& argument)
+{
+    last_export = argument;
+    require(ranges_.contains(argument.la), "AI_EXPORT of what is not allocated");
+    argument.fd = ::dup(STDOUT_FILENO);
+    return 0;
+}
+
+/* A range of its own, whatever it is asked for. */
+int FakeKernel::import(ai_import& argument)
+{
+    last_import = argument;
+    require(argument.perm != 0, "AI_IMPORT without permissions");
+    if (argument.kind == AI_IMPORT_FD && argument.fd < 0)
+        return fail(argument.hdr, -EBADF, "fd is not open");
+    Range& range = ranges_[next_page_];
+    range.resize(argument.bytes ? argument.bytes / kPage : 4);
+    argument.bytes = range.size() * kPage;
+    argument.la = next_page_;
+    argument.mmap_offset = next_page_ * kPage;
+    argument.origin = argument.kind == AI_IMPORT_USER ? AI_ORIGIN_USER : AI_ORIGIN_DMABUF;
+    next_page_ += range.size() + 1;
+    return 0;
+}
+
+int FakeKernel::map(int fd, std::uint64_t offset, ai::Bytes size, bool write, std::byte** to)
+{
+    auto found = ranges_.find(offset / kPage);
+
+    require(fd == kFd && found != ranges_.end(), "mmap() of what is not there");
+    if (imports_cannot_be_mapped)
+        return -ENOMEM;
+    if (write && imports_read_only)
+        return -EACCES;
+    require(memory(found->second).size() == size.count(), "mmap() of another size");
+    *to = memory(found->second).data();
+    return 0;
+}
+
+void FakeKernel::unmap(std::span<std::byte> pages)
+{
+    require(!pages.empty(), "munmap() of nothing");
+    unmaps++;
 }
 
 int FakeKernel::model_load(ai_model_load& argument)

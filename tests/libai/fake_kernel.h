@@ -57,6 +57,9 @@ public:
     /* Fails the next call of this number with this error and no sentence. */
     unsigned long fail_request = 0;
     int fail_error = 0;
+    /* What is imported cannot be mapped for writing; or not at all. */
+    bool imports_read_only = false;
+    bool imports_cannot_be_mapped = false;
     /* So many AI_MODEL_INFO say "compiling" after a load without waiting. */
     int compiling = 0;
     /* The next contract is refused with this answer. */
@@ -79,6 +82,10 @@ public:
     ai_model_load last_load{};
     std::vector<std::byte> last_artefact;
     ai_alloc last_alloc{};
+    ai_export last_export{};
+    ai_import last_import{};
+    std::vector<std::pair<std::uint32_t, std::int64_t>> syncs; /* flags, time-out */
+    int unmaps = 0;
     int renewals = 0;
     int dumps = 0;
     std::vector<std::string> violations; /* of the interface, by the library */
@@ -93,6 +100,8 @@ public:
     int ioctl(int fd, unsigned long request, void* argument) override;
     long read(int fd, std::span<std::byte> to) override;
     int wait_readable(int fd, ai::Nanoseconds timeout) override;
+    int map(int fd, std::uint64_t offset, ai::Bytes size, bool write, std::byte** to) override;
+    void unmap(std::span<std::byte> pages) override;
 
 private:
     struct Contract {
@@ -116,6 +125,8 @@ private:
     int device_info(ai_device_info& argument);
     int alloc(ai_alloc& argument);
     int free(ai_free& argument);
+    int export_range(ai_export& argument);
+    int import(ai_import& argument);
     int model_load(ai_model_load& argument);
     int model_info(ai_model_info& argument);
     int model_unload(ai_model_unload& argument);

@@ -24,6 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/dma-heap.h>
+#include <linux/udmabuf.h>
+
 #include "../../uapi/ai.h"
 
 #define DTYPE AI_DTYPE_FLOAT
@@ -40,6 +43,7 @@ static struct {
 	int matmul;
 	unsigned long beside; /* device on which the same file is to work meanwhile */
 	int crowd; /* so many open files before, closed at once */
+	const char *from; /* whom the memory is imported from: udmabuf, heap, memfd, user */
 	int wait_line; /* load, then go on when a line comes from standard input */
 } options = { .device = AI_DEVICE_ANY, .size = 1000, .repeat = 1 };
 
@@ -212,6 +216,57 @@ static int fail(const char *step, long long begin)
 	return -1;
 }
 
+/* ---- memory that is somebody's already ---- */
+
+static int new_memfd(uint64_t bytes)
+{
+	int memfd = memfd_create("npu-job", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+
+	return ftruncate(memfd, bytes) || fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK) ? -1 : memfd;
+}
+
+static int new_udmabuf(uint64_t bytes)
+{
+	struct udmabuf_create create = { .memfd = new_memfd(bytes), .size = bytes };
+
+	return ioctl(open("/dev/udmabuf", O_RDWR | O_CLOEXEC), UDMABUF_CREATE, &create);
+}
+
+static int new_heap(uint64_t bytes)
+{
+	struct dma_heap_allocation_data data = { .len = bytes, .fd_flags = O_RDWR | O_CLOEXEC };
+
+	return ioctl(open("/dev/dma_heap/system", O_RDONLY | O_CLOEXEC), DMA_HEAP_IOCTL_ALLOC,
+		     &data) ? -1 : (int)data.fd;
+}
+
+static int import(int fd, struct ai_alloc *memory, uint64_t bytes)
+{
+	struct ai_import arg = { .hdr = header(sizeof(arg)), .perm = 3, .bytes = bytes };
+	void *address;
+
+	if (!strcmp(options.from, "user")) {
+		address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
+		arg.kind = AI_IMPORT_USER;
+		arg.address = (uintptr_t)address;
+		if (ioctl(fd, AI_IMPORT, &arg))
+			return -1;
+	} else {
+		arg.fd = !strcmp(options.from, "udmabuf") ? new_udmabuf(bytes) :
+			 !strcmp(options.from, "heap")	  ? new_heap(bytes) :
+							    new_memfd(bytes);
+		if (arg.fd < 0 || ioctl(fd, AI_IMPORT, &arg))
+			return -1;
+		close(arg.fd);
+		address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, arg.mmap_offset);
+	}
+	memory->address = (uintptr_t)address;
+	memory->bytes = bytes;
+	memory->la = arg.la;
+	return address == MAP_FAILED ? -1 : 0;
+}
+
 /* The file with a model and memory, or -1: the failure has been reported. */
 static int prepare(struct ai_model_load *load, struct ai_alloc *memory, uint64_t bytes)
 {
@@ -230,6 +285,11 @@ static int prepare(struct ai_model_load *load, struct ai_alloc *memory, uint64_t
 	strcpy(load->name, options.matmul ? "matmul" : "add");
 	if (ioctl(fd, AI_MODEL_LOAD, load))
 		return fail("load", begin);
+	/* A dma-buf has whole pages, and not the same number for all exporters. */
+	if (options.from && import(fd, memory, (2 * bytes + 0xffff) & ~0xffffULL))
+		return fail("import", begin);
+	if (options.from)
+		return fd;
 	memory->hdr.flags = AI_ALLOC_MAP;
 	memory->bytes = 2 * bytes;
 	memory->device = options.home;
@@ -296,6 +356,7 @@ int main(int argc, char **argv)
 		{ "pause", required_argument, NULL, 'p' },
 		{ "beside", required_argument, NULL, 'b' },
 		{ "crowd", required_argument, NULL, 'c' },
+		{ "from", required_argument, NULL, 'f' },
 		{ "matmul", no_argument, &options.matmul, 1 },
 		{ "wait", no_argument, &options.wait_line, 1 },
 		{}
@@ -318,6 +379,7 @@ int main(int argc, char **argv)
 		case 'p': options.pause_ms = atoi(optarg); break;
 		case 'b': options.beside = strtoul(optarg, NULL, 0); break;
 		case 'c': options.crowd = atoi(optarg); break;
+		case 'f': options.from = optarg; break;
 		default: return 3;
 		}
 	}

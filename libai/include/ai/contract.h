@@ -41,7 +41,7 @@ enum class Term : std::uint32_t {
 };
 
 /* "memory", "latency", ... */
-AI_EXPORT const char* to_string(Term term);
+LIBAI_API const char* to_string(Term term);
 
 enum class EventKind : std::uint32_t {
     kLatency = 1,
@@ -62,7 +62,7 @@ enum class EventKind : std::uint32_t {
 };
 
 /* "latency", "fuse-opened", ... */
-AI_EXPORT const char* to_string(EventKind kind);
+LIBAI_API const char* to_string(EventKind kind);
 
 /* Something that happened to a contract; enum ai_event_kind says what the values are. */
 struct ContractEvent {
@@ -79,7 +79,7 @@ struct ContractEvent {
 };
 
 /* One sentence, for example "energy exceeded by 23 %: 1.23 J, at most 1 J (job 17 on npu0)". */
-AI_EXPORT std::string describe(const ContractEvent& event);
+LIBAI_API std::string describe(const ContractEvent& event);
 
 /* How a result compares with the terms of its contract. */
 enum class Service : std::uint32_t {
@@ -91,15 +91,15 @@ enum class Service : std::uint32_t {
 };
 
 /* "none", "met", "excess", "violated" or "degraded". */
-AI_EXPORT const char* to_string(Service service);
+LIBAI_API const char* to_string(Service service);
 
 enum class ContractState : std::uint32_t { kActive = 0, kLapsed = 1, kClosed = 2 };
 enum class Fuse : std::uint32_t { kClosed = 0, kOpen = 1, kHalfOpen = 2 };
 
 /* "active", "lapsed" or "closed". */
-AI_EXPORT const char* to_string(ContractState state);
+LIBAI_API const char* to_string(ContractState state);
 /* "closed", "open" or "half-open". */
-AI_EXPORT const char* to_string(Fuse fuse);
+LIBAI_API const char* to_string(Fuse fuse);
 
 /* What became of a contract, at one moment. */
 struct ContractInfo {
@@ -149,7 +149,7 @@ struct ContractAccess;
  * copy of its descriptor is left. All const members may be called from several
  * threads at once.
  */
-class AI_EXPORT Contract {
+class LIBAI_API Contract {
 public:
     /*
      * Asks for @terms. A refusal is an answer, not an error; errors are for terms that
@@ -209,19 +209,19 @@ struct Answer {
 };
 
 /* The contracts of the caller's user, all of them with CAP_SYS_ADMIN. */
-AI_EXPORT Result<std::vector<ContractInfo>> contracts(const Session& session);
+LIBAI_API Result<std::vector<ContractInfo>> contracts(const Session& session);
 
 /* One of them. ENOENT. */
-AI_EXPORT Result<ContractInfo> contract_info(const Session& session, std::uint64_t id);
+LIBAI_API Result<ContractInfo> contract_info(const Session& session, std::uint64_t id);
 
 /*
  * Events of one of them after number @after, as far as they are kept. Whoever owns
  * the contract can read them all the same.
  */
-AI_EXPORT Result<std::vector<ContractEvent>>
+LIBAI_API Result<std::vector<ContractEvent>>
 contract_events(const Session& session, std::uint64_t id, std::uint64_t after = 0);
 
 /* Closes the fuses of all contracts of that name: how many were not. Needs CAP_SYS_ADMIN. */
-AI_EXPORT Result<std::uint32_t> reset_fuse(const Session& session, std::string_view name);
+LIBAI_API Result<std::uint32_t> reset_fuse(const Session& session, std::string_view name);
 
 } // namespace ai

@@ -60,8 +60,8 @@ struct Device {
 };
 
 /* "cpu", "gpu", "npu" or "fpga". */
-AI_EXPORT const char* to_string(DeviceClass device_class);
+LIBAI_API const char* to_string(DeviceClass device_class);
 /* "ok", "throttled", "recovering" or "failed". */
-AI_EXPORT const char* to_string(Health health);
+LIBAI_API const char* to_string(Health health);
 
 } // namespace ai

@@ -43,13 +43,13 @@ struct Bfloat16 {
 };
 
 /* Bytes of an element; 0 for strings and for what is no element type. */
-AI_EXPORT std::size_t element_bytes(DType dtype);
+LIBAI_API std::size_t element_bytes(DType dtype);
 
 /* For example "float32"; "undefined" for what is no element type. */
-AI_EXPORT const char* dtype_name(DType dtype);
+LIBAI_API const char* dtype_name(DType dtype);
 
 /* The reverse; takes "float" and "double", too. */
-AI_EXPORT std::optional<DType> dtype_from_name(std::string_view name);
+LIBAI_API std::optional<DType> dtype_from_name(std::string_view name);
 
 /* The DType whose elements are of C++ type T; kUndefined for any other type. */
 template <typename T> inline constexpr DType dtype_of = DType::kUndefined;

@@ -19,7 +19,7 @@ namespace ai {
  * tensors of that job are in it, else those of all jobs that the device is working on.
  * ENOENT: there is no such device or job. Blocks for as long as reading the device takes.
  */
-AI_EXPORT Result<std::vector<std::byte>> dump(const Session& session, DeviceId device,
+LIBAI_API Result<std::vector<std::byte>> dump(const Session& session, DeviceId device,
                                               std::uint64_t job = 0);
 
 } // namespace ai

@@ -26,12 +26,12 @@ struct Error {
 };
 
 /* Symbol of an error number, for example "ENOSPC". Any thread. */
-AI_EXPORT const char* error_name(int code);
+LIBAI_API const char* error_name(int code);
 
 /* The sentence followed by the symbol in brackets, for people. */
-AI_EXPORT std::string to_string(const Error& error);
+LIBAI_API std::string to_string(const Error& error);
 
-class AI_EXPORT Exception : public std::runtime_error {
+class LIBAI_API Exception : public std::runtime_error {
 public:
     explicit Exception(Error error);
     ~Exception() override;

@@ -2,4 +2,4 @@
 /* Marks what the shared library shows to programs; all else is hidden. */
 #pragma once
 
-#define AI_EXPORT __attribute__((visibility("default")))
+#define LIBAI_API __attribute__((visibility("default")))

@@ -89,7 +89,7 @@ struct Completion {
  * memory of the outputs belongs to the device until the call returns; after ETIME
  * the job may write to it for as long as the device takes to stop.
  */
-AI_EXPORT Result<Completion> infer(const Model& model, std::span<const Tensor> inputs,
+LIBAI_API Result<Completion> infer(const Model& model, std::span<const Tensor> inputs,
                                    std::span<Tensor> outputs, const InferOptions& options = {});
 
 /*
@@ -97,7 +97,7 @@ AI_EXPORT Result<Completion> infer(const Model& model, std::span<const Tensor> i
  * gets a Buffer of its own, and the model runs again if that was found out by
  * running it. Give the same vector again and nothing is allocated while sizes stay.
  */
-AI_EXPORT Result<Completion> infer_into(const Model& model, std::span<const Tensor> inputs,
+LIBAI_API Result<Completion> infer_into(const Model& model, std::span<const Tensor> inputs,
                                         std::vector<Tensor>& outputs,
                                         const InferOptions& options = {});
 
@@ -107,7 +107,7 @@ struct Inference {
 };
 
 /* The same with new outputs. The model remembers how large they became. */
-AI_EXPORT Result<Inference> infer(const Model& model, std::span<const Tensor> inputs,
+LIBAI_API Result<Inference> infer(const Model& model, std::span<const Tensor> inputs,
                                   const InferOptions& options = {});
 
 } // namespace ai

@@ -33,7 +33,7 @@ struct TensorInfo {
 };
 
 /* For people, for example "x: float32 [1,3,?,?]", or "x: float32 [...]" of any shape. */
-AI_EXPORT std::string to_string(const TensorInfo& info);
+LIBAI_API std::string to_string(const TensorInfo& info);
 
 enum class ModelState : std::uint32_t { kCompiling = 0, kReady = 1, kFailed = 2 };
 
@@ -59,7 +59,7 @@ struct LoadedModel;
  * Unloaded when it goes; jobs that run keep it until they end. Move-only. All const
  * members, and infer(), may be called from several threads at once.
  */
-class AI_EXPORT Model {
+class LIBAI_API Model {
 public:
     /*
      * Gives the bytes of an ONNX model to a device; the kernel takes a copy. Blocks

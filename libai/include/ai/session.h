@@ -42,7 +42,7 @@ struct SystemInfo {
  * Copies are the same session. All members may be called from several threads at
  * once; none blocks for longer than the kernel takes to answer.
  */
-class AI_EXPORT Session {
+class LIBAI_API Session {
 public:
     /*
      * Opens the node that the environment variable AI_DEVICE_NODE names, or
@@ -87,6 +87,6 @@ private:
  * Ends the jobs of @session that carry @cookie; they fail with ECANCELED. The
  * number of jobs that were told to end. Any thread.
  */
-AI_EXPORT Result<std::uint32_t> cancel(const Session& session, std::uint64_t cookie);
+LIBAI_API Result<std::uint32_t> cancel(const Session& session, std::uint64_t cookie);
 
 } // namespace ai

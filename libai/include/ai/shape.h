@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxDims = 8;
  * A value without memory of its own. A shape of rank 0 is a scalar's: one element.
  * A dimension may be 0; then there are no elements.
  */
-class AI_EXPORT Shape {
+class LIBAI_API Shape {
 public:
     constexpr Shape() = default;
 
@@ -56,9 +56,9 @@ private:
 };
 
 /* For people, for example "[1,3,48,320]". */
-AI_EXPORT std::string to_string(const Shape& shape);
+LIBAI_API std::string to_string(const Shape& shape);
 
 /* The same for sizes of which some are free (negative): "[1,3,48,?]". */
-AI_EXPORT std::string shape_text(std::span<const std::int64_t> dims);
+LIBAI_API std::string shape_text(std::span<const std::int64_t> dims);
 
 } // namespace ai

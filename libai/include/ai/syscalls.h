@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -16,7 +17,7 @@
 namespace ai {
 
 /* Called from any thread that uses the session, several at a time. */
-class AI_EXPORT Syscalls {
+class LIBAI_API Syscalls {
 public:
     Syscalls() = default;
     Syscalls(const Syscalls&) = delete;
@@ -40,6 +41,15 @@ public:
      * error number. A signal does not end it.
      */
     virtual int wait_readable(int fd, Nanoseconds timeout);
+
+    /*
+     * mmap(2), shared, for reading and, with @write, for writing: 0 and the pages in
+     * @to, or a negative error number.
+     */
+    virtual int map(int fd, std::uint64_t offset, Bytes size, bool write, std::byte** to);
+
+    /* munmap(2) of what map() gave. */
+    virtual void unmap(std::span<std::byte> pages);
 
     /* The real ones. */
     static const std::shared_ptr<Syscalls>& kernel();

@@ -28,7 +28,7 @@ class Tensor;
 
 namespace detail {
 struct TensorAccess;
-AI_EXPORT Error span_error(const Tensor& tensor, DType asked);
+LIBAI_API Error span_error(const Tensor& tensor, DType asked);
 } // namespace detail
 
 /*
@@ -38,7 +38,7 @@ AI_EXPORT Error span_error(const Tensor& tensor, DType asked);
  *
  * Distinct objects may be used by different threads, also when they share a Buffer.
  */
-class AI_EXPORT Tensor {
+class LIBAI_API Tensor {
 public:
     Tensor() = default;
 
@@ -119,13 +119,13 @@ private:
 };
 
 /* Bytes of a tensor; EINVAL for strings and where 64 bits do not suffice. */
-AI_EXPORT Result<Bytes> tensor_bytes(DType dtype, const Shape& shape);
+LIBAI_API Result<Bytes> tensor_bytes(DType dtype, const Shape& shape);
 
 /* A tensor of strings as it lies in memory: the table of offsets and the characters. */
-AI_EXPORT std::vector<std::byte> pack_strings(std::span<const std::string> strings);
+LIBAI_API std::vector<std::byte> pack_strings(std::span<const std::string> strings);
 
 /* The reverse, of memory that holds @count strings. */
-AI_EXPORT Result<std::vector<std::string_view>> unpack_strings(std::span<const std::byte> data,
+LIBAI_API Result<std::vector<std::string_view>> unpack_strings(std::span<const std::byte> data,
                                                                std::uint64_t count);
 
 } // namespace ai

@@ -99,25 +99,25 @@ struct Terms {
  *     precision>=fp16  fault=critical|non-critical  degrade=yes|no
  *     fallback=forbid|warn|allow  lapse=TIME  fuse=TIME  memory(npu0|system)>=64MiB
  */
-AI_EXPORT Result<Terms> parse_terms(std::string_view text);
+LIBAI_API Result<Terms> parse_terms(std::string_view text);
 
 /* Text that parse_terms() makes the same terms of, but for models and memory used. */
-AI_EXPORT std::string to_string(const Terms& terms);
+LIBAI_API std::string to_string(const Terms& terms);
 
 /* "fp32", ...; "none" */
-AI_EXPORT const char* to_string(Precision precision);
+LIBAI_API const char* to_string(Precision precision);
 /* "forbid", "warn" or "allow". */
-AI_EXPORT const char* to_string(Fallback fallback);
+LIBAI_API const char* to_string(Fallback fallback);
 
 /* The name a device with that number has, for example "npu0"; "system" for device 0. */
-AI_EXPORT std::string device_name(DeviceId id);
+LIBAI_API std::string device_name(DeviceId id);
 
 /* For people: 1.5 ms, 12.3 J, 25 W, 64 MiB. */
-AI_EXPORT std::string to_string(Nanoseconds time);
-AI_EXPORT std::string to_string(Energy energy);
-AI_EXPORT std::string to_string(Power power);
-AI_EXPORT std::string to_string(Bandwidth bandwidth);
-AI_EXPORT std::string to_string(Share share);
-AI_EXPORT std::string to_string(Bytes bytes);
+LIBAI_API std::string to_string(Nanoseconds time);
+LIBAI_API std::string to_string(Energy energy);
+LIBAI_API std::string to_string(Power power);
+LIBAI_API std::string to_string(Bandwidth bandwidth);
+LIBAI_API std::string to_string(Share share);
+LIBAI_API std::string to_string(Bytes bytes);
 
 } // namespace ai
