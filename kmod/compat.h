@@ -12,6 +12,13 @@
 #error "ai0 needs Linux 6.12 or newer: the first whose modules may register BPF struct_ops"
 #endif
 
+/* The name of a namespace became a string. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define AI_IMPORT_NS(name) MODULE_IMPORT_NS(#name)
+#else
+#define AI_IMPORT_NS(name) MODULE_IMPORT_NS(name)
+#endif
+
 /* The buddy allocator of DRM became a library of its own within 6.12.y. */
 #ifdef AI_HAVE_GPU_BUDDY
 #include <linux/gpu_buddy.h>

@@ -21,19 +21,22 @@
 #include "ai_internal.h"
 #include "ai_memory.h"
 
-/*
- * What the CPU has in its caches is written back when it says that it is done. It also
- * lets the pages be mapped for several devices without the DMA debugging taking it for an
- * error.
- */
-#define AI_EXPORT_DMA_ATTRS DMA_ATTR_SKIP_CPU_SYNC
-
-/* What an attachment has mapped; under the lock of the reservation object. */
+/* Somebody who attached, and what he has mapped; under the lock of the reservation object. */
 struct ai_attachment {
+	struct list_head maps;
+};
+
+struct ai_attachment_map {
+	struct list_head node;
 	struct sg_table sgt;
 	enum dma_data_direction direction;
-	bool mapped;
 };
+
+/*
+ * Caches are taken care of by calls of their own, so that the pages can be mapped for
+ * several devices without the DMA debugging taking it for an error.
+ */
+#define AI_EXPORT_DMA_ATTRS DMA_ATTR_SKIP_CPU_SYNC
 
 static int ai_export_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
@@ -45,6 +48,7 @@ static int ai_export_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *a
 	own = kzalloc(sizeof(*own), GFP_KERNEL_ACCOUNT);
 	if (!own)
 		return -ENOMEM;
+	INIT_LIST_HEAD(&own->maps);
 	attach->priv = own;
 	return 0;
 }
@@ -59,40 +63,50 @@ static struct sg_table *ai_export_map(struct dma_buf_attachment *attach,
 {
 	struct ai_dmabuf *export = attach->dmabuf->priv;
 	struct ai_attachment *own = attach->priv;
+	struct ai_attachment_map *map;
 	int ret;
 
 	if (export->read_only && direction != DMA_TO_DEVICE)
 		return ERR_PTR(-EACCES);
-	if (own->mapped)
-		return ERR_PTR(-EBUSY);
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	if (!map)
+		return ERR_PTR(-ENOMEM);
 	ret = ai_region_fill_sgt(export->region, export->first, export->pages, attach->dev,
-				 &own->sgt);
+				 &map->sgt);
 	if (ret)
-		return ERR_PTR(ret);
-	ret = dma_map_sgtable(attach->dev, &own->sgt, direction, AI_EXPORT_DMA_ATTRS);
-	if (ret) {
-		sg_free_table(&own->sgt);
-		return ERR_PTR(ret);
-	}
-	own->direction = direction;
-	own->mapped = true;
-	return &own->sgt;
+		goto free_map;
+	ret = dma_map_sgtable(attach->dev, &map->sgt, direction, AI_EXPORT_DMA_ATTRS);
+	if (ret)
+		goto free_table;
+	dma_sync_sgtable_for_device(attach->dev, &map->sgt, direction);
+	map->direction = direction;
+	list_add(&map->node, &own->maps);
+	return &map->sgt;
+
+free_table:
+	sg_free_table(&map->sgt);
+free_map:
+	kfree(map);
+	return ERR_PTR(ret);
 }
 
 static void ai_export_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 			    enum dma_data_direction direction)
 {
-	struct ai_attachment *own = attach->priv;
+	struct ai_attachment_map *map = container_of(sgt, struct ai_attachment_map, sgt);
 
-	dma_unmap_sgtable(attach->dev, &own->sgt, direction, AI_EXPORT_DMA_ATTRS);
-	sg_free_table(&own->sgt);
-	own->mapped = false;
+	list_del(&map->node);
+	dma_sync_sgtable_for_cpu(attach->dev, sgt, map->direction);
+	dma_unmap_sgtable(attach->dev, sgt, map->direction, AI_EXPORT_DMA_ATTRS);
+	sg_free_table(sgt);
+	kfree(map);
 }
 
 /* The CPU is about to use the pages, or has: what devices have cached must follow. */
 static int ai_export_sync(struct dma_buf *dmabuf, bool begin)
 {
 	struct dma_buf_attachment *attach;
+	struct ai_attachment_map *map;
 	int ret;
 
 	ret = dma_resv_lock_interruptible(dmabuf->resv, NULL);
@@ -101,12 +115,13 @@ static int ai_export_sync(struct dma_buf *dmabuf, bool begin)
 	list_for_each_entry(attach, &dmabuf->attachments, node) {
 		struct ai_attachment *own = attach->priv;
 
-		if (!own->mapped)
-			continue;
-		if (begin)
-			dma_sync_sgtable_for_cpu(attach->dev, &own->sgt, own->direction);
-		else
-			dma_sync_sgtable_for_device(attach->dev, &own->sgt, own->direction);
+		list_for_each_entry(map, &own->maps, node) {
+			if (begin)
+				dma_sync_sgtable_for_cpu(attach->dev, &map->sgt, map->direction);
+			else
+				dma_sync_sgtable_for_device(attach->dev, &map->sgt,
+							    map->direction);
+		}
 	}
 	dma_resv_unlock(dmabuf->resv);
 	return 0;
@@ -345,4 +360,4 @@ put:
 	return ret;
 }
 
-MODULE_IMPORT_NS(DMA_BUF);
+AI_IMPORT_NS(DMA_BUF);

@@ -334,7 +334,8 @@ static void test_jobs(void)
 /* A driver that is not ours attaches, maps and lets go again. */
 static void test_attached(void)
 {
-	int fd = ai_open(), card = vgem_open(), dmabuf, whole;
+	int fd = ai_open(), card = vgem_open(), dmabuf, whole, i;
+	struct dma_buf_sync sync = { 0 };
 	struct ai_alloc a = ai_get_mapped(fd, 64 * PAGE);
 	struct ai_alloc device = ai_get(fd, PAGE, SIM_MEDIUM, RW);
 	uint32_t handle;
@@ -343,6 +344,11 @@ static void test_attached(void)
 	EXPECT(!vgem_import(card, dmabuf, &handle), "vgem: %s", strerror(errno));
 	whole = export_range(fd, a.la, 0, 0, 0);
 	EXPECT(!vgem_import(card, whole, &handle), "vgem: %s", strerror(errno));
+	for (i = 0; i < 2; i++) {
+		sync.flags = DMA_BUF_SYNC_RW | (i ? DMA_BUF_SYNC_END : DMA_BUF_SYNC_START);
+		EXPECT(!ioctl(whole, DMA_BUF_IOCTL_SYNC, &sync), "sync: %s", strerror(errno));
+		EXPECT(!ioctl(dmabuf, DMA_BUF_IOCTL_SYNC, &sync), "sync: %s", strerror(errno));
+	}
 	EXPECT(!ai_free_la(fd, a.la), "%s", ai_sentence);
 	close(dmabuf);
 	close(whole);
